@@ -1,0 +1,110 @@
+#pragma once
+// The loop: events in, decide, commit everything decided as one durable transaction, and only then let effects leave.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/core/random.h"
+#include "holdfast/core/time.h"
+#include "holdfast/ledger/ledger.h"
+#include "holdfast/run/run.h"
+#include "holdfast/tools/catalog.h"
+#include "holdfast/tools/transport.h"
+
+namespace holdfast::engine {
+
+/// Answers are given on the engine's thread after the commit that makes them true; handlers must not block.
+template <class T>
+using Answer = std::move_only_function<void(Result<T>)>;
+
+struct Submitted {
+  std::string run_id;
+  bool replayed = false;                     // the key was known and the request is the same
+};
+struct StepAdded {
+  bool replayed = false;
+};
+
+/// What the rest of the process is told after a commit.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// A run changed durably: its status, a step, or an event. Once per run and commit, engine thread, must not block.
+  virtual void run_changed(std::string_view run_id) = 0;
+};
+
+/// Counters and gauges, kept by the engine and read by metrics (thread-safe snapshot).
+struct RunsByStatus { std::uint64_t queued = 0, running = 0, waiting = 0, unknown = 0; };
+
+class Metrics {                              // implemented by api/, called on the engine's thread; must not block
+ public:
+  virtual ~Metrics() = default;
+  virtual void attempt_finished(std::string_view server, std::string_view tool, AttemptClass klass, double seconds, bool timed_out) = 0;
+  virtual void run_settled(run::RunStatus status) = 0;
+  virtual void retried(Reason or_none, std::string_view reason) = 0;
+  virtual void retry_budget_exhausted() = 0;
+  virtual void late_answer() = 0;
+  virtual void fallback(std::string_view server, std::string_view tool) = 0;
+  virtual void circuit(std::string_view server, std::string_view tool, BreakerState state, bool opened) = 0;
+  virtual void committed(double seconds, std::size_t events) = 0;
+  virtual void gauges(const RunsByStatus& open, std::uint64_t unknown_writes, std::optional<Instant> oldest_unknown,
+                      std::optional<Instant> oldest_attempt, Instant last_progress, std::uint64_t wal_bytes) = 0;
+};
+
+struct Options {
+  std::size_t inbox = 10'000;                // commands waiting; more are answered `overloaded` (503)
+  Duration shutdown_grace{10'000};
+};
+
+/// Owns all runs. The public functions are thread-safe: they post into the bounded inbox and return.
+class Engine final : public tools::CallSink {
+ public:
+  Engine(const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog, tools::Transport& transport,
+         Observer& observer, Metrics& metrics, Options options);
+  ~Engine() override;
+
+  /// Loads what is open, absorbs attempts that were in flight as crashed, and starts the loop's thread.
+  [[nodiscard]] Result<void> start();
+  /// The same without a thread: the caller turns the loop. For simulation and tests.
+  [[nodiscard]] Result<void> load();
+  /// One turn: takes what is in the inbox and what is due, decides, commits, lets effects leave. Returns when to turn again at the latest.
+  std::optional<Instant> turn();
+  /// Stops dispatching, lets writes in flight finish within the grace, then joins the thread. Idempotent.
+  void drain();
+
+  /// `planned` has no id and no seq yet. Errors: `key_reused` (its message names the owning run), `overloaded`, `storage_full`, `shutting_down`.
+  void submit(run::Run planned, Answer<Submitted> answer);
+  /// Open runs only. Errors: `run_not_found`, `step_reused`, `run_settled`, `not_open`, and those of submit. Adds `after` indices itself: `step.after`
+  /// and `needs` are resolved by `bind` against the run's steps on the engine's thread.
+  using Bind = std::move_only_function<Result<run::Step>(const run::Run&)>;
+  void add_step(std::string run_id, std::string owner_or_any, std::string step_id, std::string digest, Bind bind, Answer<StepAdded> answer);
+  void finish(std::string run_id, std::string owner_or_any, run::RunStatus status, std::string result, std::string reason, std::string digest,
+              Answer<void> answer);
+  void cancel(std::string run_id, std::string owner_or_any, std::string who, std::string reason, Answer<void> answer);
+  struct Verdict {
+    run::Resolution verdict;
+    std::string result;                      // JSON text, empty for none
+    std::string note;
+    std::string who;
+    std::optional<Instant> deadline;
+  };
+  /// Errors: `write_not_found`, `already_resolved`, `not_unknown`.
+  void resolve(std::string write_id, Verdict verdict, Answer<void> answer);
+  /// Errors: `server_not_found`, `tool_not_found`.
+  void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why, std::optional<Duration> span,
+                     Answer<Breaker> answer);
+  /// False while the ledger cannot be written or the engine is stopping: /readyz.
+  [[nodiscard]] bool ready() const;
+
+  void finished(tools::CallId id, Evidence evidence) override;
+  void late(tools::CallId id, Evidence evidence) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace holdfast::engine

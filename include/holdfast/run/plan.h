@@ -1,0 +1,37 @@
+#pragma once
+// From a submission's JSON to a run that may be accepted.
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/json.h"
+#include "holdfast/policy/tool_policy.h"
+#include "holdfast/run/run.h"
+
+namespace holdfast::run {
+
+struct PlanContext {
+  /// The rules of a tool; nullptr when there is no such server or tool. `server_exists` tells which of both.
+  std::function<const ToolPolicy*(std::string_view server, std::string_view tool)> find_tool;
+  std::function<bool(std::string_view server)> server_exists;
+  Duration default_run_deadline{15 * 60'000};
+  std::uint32_t default_retry_budget = 20;
+  std::size_t max_steps = 10'000;
+  Instant now{};
+};
+
+/// A submission, checked in full: names, types, unknown members (naming the nearest known one), servers and tools, duplicate step ids,
+/// references (also of `result`), cycles, deadlines, limits on labels and targets, missing path arguments (`bad_arguments`). Code of the other
+/// errors: `bad_submission`. The pointer names the place in the submission. On success the run has no id, no seq and status queued; `after`, `needs`,
+/// `effect`, `max_attempts`, `warnings`, `submit_digest` are filled in. `target` of a step is filled in where no argument decides it.
+[[nodiscard]] Result<Run> plan(const json::Value& submission, const PlanContext& context);
+
+/// One step of an open run, as posted by its agent (`digest` filled in). References may name the run's earlier steps only; without `after`
+/// the step waits for what it refers to and nothing else. Pointers are relative to the step.
+[[nodiscard]] Result<Step> plan_step(const json::Value& step, const Run& run, const PlanContext& context);
+
+/// The unescaped canonical digest that tells a repeated step from another body.
+[[nodiscard]] std::string step_digest(const json::Value& step);
+
+}  // namespace holdfast::run

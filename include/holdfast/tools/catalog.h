@@ -1,0 +1,42 @@
+#pragma once
+// The tools that may be called, and how a step's arguments become the exact request.
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+
+#include "holdfast/run/run.h"
+#include "holdfast/tools/config.h"
+
+namespace holdfast::tools {
+
+/// Thread-safe. Holds the configuration, and what live MCP servers said about tools that it does not name.
+class Catalog {
+ public:
+  explicit Catalog(Config config);
+
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const ServerConfig* server(std::string_view name) const;
+  /// The rules of a tool; nullptr when the server is not configured, or is plain HTTP and names no such tool. An MCP server's unnamed
+  /// tool is a plain write, or a read where the server is trusted and said readOnlyHint. The pointee lives as long as the catalog.
+  [[nodiscard]] const ToolConfig* find(std::string_view server, std::string_view tool) const;
+  /// What tools/list of a live server said; unnamed tools of a trusted server become reads by it.
+  void learn(std::string_view server, std::string_view tool, bool read_only_hint);
+
+  /// The exact request of a step: path arguments percent-encoded, the rest as JSON body (query for GET, HEAD and DELETE), the key inside the
+  /// arguments where the tool wants it there. `args` is the resolved JSON object, `key` empty for none. Error `bad_arguments` with a pointer into args.
+  [[nodiscard]] Result<run::FrozenRequest> freeze(std::string_view server, std::string_view tool, std::string_view args,
+                                                  std::string_view key) const;
+  /// The effective target: `named` if not empty, else the tool's template filled from the resolved args, else `server/tool`.
+  [[nodiscard]] Result<std::string> target(std::string_view server, std::string_view tool, std::string_view named,
+                                           std::string_view args) const;
+
+ private:
+  Config config_;
+  mutable std::shared_mutex learned_mutex_;
+  mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<ToolConfig>, std::less<>> learned_;
+};
+
+}  // namespace holdfast::tools

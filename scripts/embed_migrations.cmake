@@ -1,0 +1,12 @@
+# Writes OUT: one C++ initialiser {version, name, sql} per file DIR/NNNN_name.sql, in order of version.
+file(GLOB files ${DIR}/*.sql)
+list(SORT files)
+set(text "")
+foreach(file ${files})
+  get_filename_component(name ${file} NAME_WE)
+  string(REGEX MATCH "^[0-9]+" version ${name})
+  math(EXPR version "1${version} - 10000")
+  file(READ ${file} sql)
+  string(APPEND text "{${version}, \"${name}\", R\"holdfast_sql(${sql})holdfast_sql\"},\n")
+endforeach()
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,11 @@
+#pragma once
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
