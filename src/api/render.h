@@ -1,0 +1,38 @@
+#pragma once
+// The contract's JSON (sections 3, 4 and 8): every field always present, null where there is nothing.
+#include <string>
+
+#include "holdfast/core/json.h"
+#include "holdfast/ledger/ledger.h"
+#include "holdfast/run/run.h"
+#include "holdfast/tools/catalog.h"
+
+namespace holdfast::api {
+
+/// Appends one run, steps included.
+void render_run(json::Writer& w, const run::Run& run, Instant now);
+/// Appends the step at `index`.
+void render_step(json::Writer& w, const run::Run& run, std::size_t index, Instant now);
+void render_attempt(json::Writer& w, const run::Run& run, const run::Attempt& attempt, Instant now);
+void render_event(json::Writer& w, const run::Event& event);
+
+/// One entry of GET /v1/unknowns. `catalog` tells how the tool can be asked.
+void render_unknown(json::Writer& w, const ledger::UnknownEntry& entry, const tools::Catalog& catalog, Instant now);
+void render_breaker(json::Writer& w, const Breaker& breaker);
+void render_audit(json::Writer& w, const ledger::AuditEntry& entry);
+
+/// What GET /v1/tools knows of a tool's speed.
+struct LatencySummary {
+  std::uint64_t samples = 0;
+  std::int64_t p50_ms = 0, p95_ms = 0, p99_ms = 0;
+  std::optional<std::int64_t> suggested_deadline_ms;   // empty: too few samples to say
+};
+void render_tool(json::Writer& w, const tools::ToolConfig& tool, const LatencySummary& latency);
+
+[[nodiscard]] std::string run_json(const run::Run& run, Instant now);
+[[nodiscard]] std::string step_json(const run::Run& run, std::size_t index, Instant now);
+
+/// An instant, or null.
+void time_field(json::Writer& w, std::string_view name, const std::optional<Instant>& at);
+
+}  // namespace holdfast::api

@@ -1,0 +1,69 @@
+#include "api/cursor.h"
+#include "api/reading.h"
+#include "api/routes.h"
+#include "api/status.h"
+#include "holdfast/core/ids.h"
+
+namespace holdfast::api {
+
+Error run_not_found(std::string_view id) {
+  return Error{"run_not_found", "there is no run " + std::string(id.substr(0, 64)), ""};
+}
+
+Result<run::Run> find_run(const Service& service, const http::Request& request) {
+  const std::string& id = request.parameters.at("id");
+  if (!is_run_id(id)) return std::unexpected(run_not_found(id));
+  auto found = service.reader.run(id);
+  if (!found) return std::unexpected(std::move(found.error()));
+  const std::string owner = owner_scope(request.identity);
+  if (!*found || (!owner.empty() && (*found)->owner != owner)) return std::unexpected(run_not_found(id));
+  return std::move(**found);
+}
+
+http::Response json_response(std::string body, int status) {
+  http::Response response;
+  response.status = status;
+  response.body = std::move(body);
+  return response;
+}
+
+Result<Slice> slice(const http::Request& request, char list, std::size_t total) {
+  const auto limit = read_limit(request);
+  if (!limit) return std::unexpected(limit.error());
+  Slice part;
+  if (const auto cursor = request.query_value("cursor")) {
+    const auto numbers = read_cursor(list, 1, *cursor);
+    if (!numbers) return std::unexpected(numbers.error());
+    part.begin = std::min(total, static_cast<std::size_t>(std::max<std::int64_t>(0, numbers->front())));
+  }
+  part.end = std::min(total, part.begin + *limit);
+  if (part.end < total) part.next_cursor = make_cursor(list, {static_cast<std::int64_t>(part.end)});
+  return part;
+}
+
+void add_health_routes(http::Server& server, const Service& service) {
+  server.route("GET", "/healthz", http::Access::open, [](http::Request&) -> http::Outcome { return json_response(R"({"status":"ok"})"); });
+  server.route("GET", "/readyz", http::Access::open, [&service](http::Request&) -> http::Outcome {
+    if (service.commands.ready()) return json_response(R"({"status":"ready"})");
+    return failure(Error{"not_ready", "nothing can be written now: the storage refuses writes, or the server is stopping", ""});
+  });
+}
+
+void add_client_listener(http::Server& server, const Service& service) {
+  add_health_routes(server, service);
+  add_run_routes(server, service, http::Access::client);
+  add_open_run_routes(server, service, http::Access::client);
+  add_event_routes(server, service, http::Access::client);
+}
+
+void add_admin_listener(http::Server& server, const Service& service) {
+  add_health_routes(server, service);
+  add_run_routes(server, service, http::Access::operate);
+  add_open_run_routes(server, service, http::Access::operate);
+  add_event_routes(server, service, http::Access::operate);
+  add_unknown_routes(server, service);
+  add_breaker_routes(server, service);
+  add_operator_routes(server, service);
+}
+
+}  // namespace holdfast::api
