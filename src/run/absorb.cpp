@@ -1,0 +1,385 @@
+// What one observation changes.
+#include <algorithm>
+
+#include "holdfast/core/json.h"
+#include "holdfast/run/machine.h"
+#include "run/machine_detail.h"
+
+namespace holdfast::run {
+
+namespace {
+
+constexpr Duration kFirstCheckPause{2'000};
+constexpr Duration kLongestCheckPause{300'000};
+
+std::string with_numbers(const Step& step, const std::string& last) {
+  std::string text = std::to_string(step.attempts) + " of " + std::to_string(step.max_attempts) + " attempts made";
+  if (!last.empty()) text += "; the last one: " + last;
+  return text;
+}
+
+void record(Attempt& attempt, const Evidence& evidence, const Judgement& judgement, Instant now) {
+  attempt.finished_at = now;
+  attempt.delivery = judgement.delivery;
+  attempt.phase = evidence.phase;
+  attempt.verdict = judgement.verdict;
+  attempt.klass = judgement.klass;
+  attempt.row = judgement.row;
+  attempt.http_status = evidence.http_status;
+  attempt.rpc_code = evidence.rpc_code;
+  attempt.detail = evidence.detail.empty() ? evidence.text : evidence.detail;
+  attempt.bytes_sent = evidence.bytes_sent;
+  attempt.bytes_received = evidence.bytes_received;
+}
+
+/// The words for step and run: what was seen, and the tool's own text.
+std::string sentence(const Evidence& evidence) {
+  std::string text = evidence.detail;
+  if (!evidence.text.empty() && text.find(evidence.text) == std::string::npos) text += (text.empty() ? "" : ": ") + evidence.text;
+  if (!evidence.location.empty() && text.find(evidence.location) == std::string::npos) text += " (Location: " + evidence.location + ")";
+  return text;
+}
+
+void land(Step& step, Write& write) {
+  step.doubt = Reason::none;
+  step.doubt_detail.clear();
+  if (write.state != WriteState::landed) write.state = WriteState::landed;
+}
+
+bool used_once(Step& step, std::string_view row) {
+  std::size_t at = step.once_rows.find(row);
+  while (at != std::string::npos) {
+    const std::size_t end = at + row.size();
+    if ((at == 0 || step.once_rows[at - 1] == ' ') && (end == step.once_rows.size() || step.once_rows[end] == ' ')) return true;
+    at = step.once_rows.find(row, end);
+  }
+  if (!step.once_rows.empty()) step.once_rows += ' ';
+  step.once_rows += row;
+  return false;
+}
+
+/// Again after a wait, as attempts, budget and time allow.
+void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFor what, Duration wait, const std::string& last) {
+  Step& step = turn.run.steps[index];
+  if (step.attempts >= step.max_attempts) {
+    const bool crashes_only = step.crashes >= step.attempts && step.crashes > 0;
+    return give_up(turn, index, policy, crashes_only ? Reason::crash_loop : Reason::attempts_exhausted,
+                   crashes_only ? "ended by a crash " + std::to_string(step.crashes) + " times" : with_numbers(step, last));
+  }
+  if (turn.run.retry_spent >= turn.run.retry_limit)
+    return give_up(turn, index, policy, Reason::retry_budget_exhausted,
+                   "the run's retry budget of " + std::to_string(turn.run.retry_limit) + " is spent; the last attempt: " + last);
+  const Instant at = turn.now + wait;
+  if (at >= turn.run.deadline) {
+    const bool asked = what == WaitFor::retry_after;
+    return give_up(turn, index, policy, asked ? Reason::rate_limited : Reason::no_time_left,
+                   (asked ? "the server asks to wait until " : "the next attempt would leave at ") + format_rfc3339(at) + " (" +
+                       format_duration(wait) + " from now), and " + format_duration(turn.run.deadline - turn.now) +
+                       " are left of the run's deadline; the last attempt: " + last);
+  }
+  step.status = StepStatus::running;         // so that hold() records the wait also after an equal one
+  wait_until(turn, index, what, at);
+  step.reason = Reason::none;
+  step.detail = last;
+}
+
+void start_checking(Turn& turn, std::uint32_t index) {
+  Step& step = turn.run.steps[index];
+  step.checks = 0;
+  step.next_check = turn.now;
+  step.status = StepStatus::waiting;
+  step.wait = Wait{WaitFor::backoff, turn.now};
+  turn.changes.touch(index);
+}
+
+/// The attempt was refused or never left, and nothing says so about an earlier one.
+void stop_or_keep_doubt(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason, const std::string& detail) {
+  const Step& step = turn.run.steps[index];
+  if (!in_doubt(step)) {
+    const bool by_the_tool = reason == Reason::tool_refused || reason == Reason::tool_error || reason == Reason::tool_not_found ||
+                             reason == Reason::bad_arguments || reason == Reason::result_too_large;
+    return by_the_tool ? fail(turn, index, reason, detail) : give_up(turn, index, policy, reason, detail);
+  }
+  if (policy.check) return start_checking(turn, index);
+  doubt(turn, index, step.doubt, step.doubt_detail);
+}
+
+void rate_limited(Turn& turn, std::uint32_t index, const ToolPolicy& policy, const Evidence& evidence, const std::string& last) {
+  Step& step = turn.run.steps[index];
+  const auto asked = retry_after_wait(evidence.retry_after, evidence.date, turn.now);
+  if (step.hinted_wait_used && !in_doubt(step))
+    return give_up(turn, index, policy, Reason::rate_limited, "limited again after the wait that the server asked for; " + last);
+  if (!asked) return try_again(turn, index, policy, WaitFor::backoff, backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random), last);
+  step.hinted_wait_used = true;
+  try_again(turn, index, policy, WaitFor::retry_after, *asked, last);
+  if (step.reason == Reason::rate_limited)
+    step.advice = advice(Reason::rate_limited, policy.server + "/" + policy.tool, format_rfc3339(turn.now + *asked));
+}
+
+void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement, const ToolPolicy& policy) {
+  Step& step = turn.run.steps[index];
+  const std::string seen = sentence(evidence);
+  const auto backoff = [&] { return backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random); };
+  switch (judgement.action) {
+    case Action::done:
+      if (step.effect == Effect::write) settle_write(turn, index, WriteState::landed, "tool");
+      return succeed(turn, index, evidence.result);
+    case Action::retry:
+    case Action::resend:
+      return try_again(turn, index, policy, WaitFor::backoff, backoff(), seen);
+    case Action::retry_once:
+    case Action::resend_once:
+      if (!used_once(step, judgement.row)) return try_again(turn, index, policy, WaitFor::backoff, backoff(), seen);
+      return stop_or_keep_doubt(turn, index, policy, judgement.failure == Reason::none ? Reason::attempts_exhausted : judgement.failure, seen);
+    case Action::wait_once:
+      return rate_limited(turn, index, policy, evidence, seen);
+    case Action::wait_resend: {
+      const auto asked = retry_after_wait(evidence.retry_after, evidence.date, turn.now);
+      return try_again(turn, index, policy, asked ? WaitFor::retry_after : WaitFor::backoff, asked ? *asked : backoff(), seen);
+    }
+    case Action::check:
+      if (in_doubt(step)) return start_checking(turn, index);
+      return stop_or_keep_doubt(turn, index, policy, judgement.failure == Reason::none ? Reason::attempts_exhausted : judgement.failure, seen);
+    case Action::unknown:
+      return doubt(turn, index, step.doubt, step.doubt_detail);
+    case Action::stop:
+      return stop_or_keep_doubt(turn, index, policy, judgement.failure, seen);
+    case Action::result_lost:
+      settle_write(turn, index, WriteState::landed, "tool");
+      return fail(turn, index, Reason::result_lost, seen);
+    case Action::result_too_large:
+      if (step.effect == Effect::write) settle_write(turn, index, WriteState::landed, "tool");
+      return fail(turn, index, Reason::result_too_large, seen);
+    case Action::repair_session:
+      if (step.session_repaired) return stop_or_keep_doubt(turn, index, policy, Reason::tool_refused, seen);
+      step.session_repaired = true;
+      step.ordered = true;                   // the one repeat is a row and does not count
+      step.status = StepStatus::pending;
+      step.wait = {};
+      return turn.changes.touch(index);
+  }
+}
+
+/// A verdict on the write before what to do about it: the join of this attempt with the earlier ones.
+void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement, const Attempt& attempt) {
+  Step& step = turn.run.steps[index];
+  if (step.effect != Effect::write) return;
+  Write& write = ensure_write(turn.run, index);
+  switch (judgement.verdict) {
+    case Verdict::ambiguous:
+      write.last_sent_at = turn.now;
+      if (write.state == WriteState::landed) return;
+      if (step.doubt == Reason::none) {
+        step.doubt = attempt.clipped && evidence.failure == Failure::timeout ? Reason::deadline_in_flight : judgement.doubt;
+        if (step.doubt == Reason::none) step.doubt = Reason::ambiguous_answer;
+        step.doubt_detail = sentence(evidence);
+      }
+      return;
+    case Verdict::landed:
+    case Verdict::ok:
+      return land(step, write);
+    case Verdict::not_sent:
+    case Verdict::refused:
+      // Nothing of this key was ever delivered: its retention has not begun.
+      if (!in_doubt(step) && write.state != WriteState::landed) write.first_sent_at.reset();
+      return;
+    case Verdict::none:
+      return;
+  }
+}
+
+void landed_from_outside(Turn& turn, std::uint32_t index, std::string result, std::string_view by) {
+  Step& step = turn.run.steps[index];
+  Write& write = ensure_write(turn.run, index);
+  write.resolution = Resolution::evidence;
+  write.resolution_note = by;
+  write.resolved_at = turn.now;
+  settle_write(turn, index, WriteState::landed, by);
+  land(step, write);
+  succeed(turn, index, std::move(result));
+}
+
+}  // namespace
+
+void give_up(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason, std::string detail) {
+  Step& step = turn.run.steps[index];
+  if (step.effect == Effect::write || !policy.fallback) return fail(turn, index, reason, std::move(detail));
+  step.status = StepStatus::waiting;
+  step.wait = {};
+  step.reason = reason;
+  step.detail = std::move(detail);
+  turn.changes.touch(index);
+}
+
+Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadline& deadline) {
+  Step& step = turn.run.steps[index];
+  Attempt attempt;
+  attempt.run_seq = turn.run.seq;
+  attempt.step = index;
+  attempt.n = ++step.rows;
+  attempt.kind = kind;
+  attempt.started_at = turn.now;
+  attempt.deadline = deadline.span;
+  attempt.clipped = deadline.clipped;
+  attempt.counted = (kind == AttemptKind::call || kind == AttemptKind::probe) && !step.ordered;
+  step.in_flight = true;
+  step.in_flight_n = attempt.n;
+  step.in_flight_kind = kind;
+  step.sent_at = turn.now;
+  turn.changes.touch(index);
+  turn.changes.run = true;
+  if (kind == AttemptKind::check) return attempt;
+  step.status = StepStatus::running;
+  step.wait = {};
+  if (kind == AttemptKind::fallback) return attempt;
+  step.reason = Reason::none;
+  if (attempt.counted && ++step.attempts > 1) ++turn.run.retry_spent;
+  if (step.effect == Effect::write) {
+    Write& write = ensure_write(turn.run, index);
+    if (!write.first_sent_at) write.first_sent_at = turn.now;
+    write.last_sent_at = turn.now;
+    if (write.state != WriteState::landed) write.state = WriteState::dispatched;
+  }
+  std::string data = "{\"attempt\":" + std::to_string(attempt.n) + "}";
+  add_event(turn, "step.dispatched", step.spec.id, std::move(data));
+  return attempt;
+}
+
+Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now) {
+  Readiness r;
+  r.kind = policy.kind();
+  if (step.effect == Effect::read) r.kind = Kind::read;
+  const bool doubtful = in_doubt(step);
+  if (r.kind == Kind::keyed && doubtful && step.write && step.write->first_sent_at &&
+      now - *step.write->first_sent_at > policy.key->retention) {
+    if (!policy.check) {
+      r.what = Readiness::What::doubt;
+      r.reason = Reason::key_expired;
+      r.detail = "the key is older than the " + format_duration(policy.key->retention) + " for which the tool keeps it";
+      return r;
+    }
+    r.kind = Kind::checkable;
+  }
+  if (doubtful && r.kind == Kind::checkable) {
+    r.what = Readiness::What::check;
+    return r;
+  }
+  if (doubtful && r.kind == Kind::plain) {
+    r.what = Readiness::What::doubt;
+    r.reason = step.doubt;
+    r.detail = step.doubt_detail;
+    return r;
+  }
+  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
+  const Duration left = run.deadline - now;
+  if (!enough_time(r.kind, own, left)) {
+    r.what = Readiness::What::fail;
+    r.reason = Reason::no_time_left;
+    r.detail = "a write with a deadline of " + format_duration(own) + " is not started with " + format_duration(left) +
+               " left of the run's deadline";
+  }
+  return r;
+}
+
+void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence, const Judgement& judgement,
+                 const ToolPolicy& policy) {
+  Step& step = turn.run.steps[index];
+  record(attempt, evidence, judgement, turn.now);
+  step.in_flight = false;
+  step.ordered = false;
+  turn.changes.touch(index);
+  if (evidence.failure == Failure::crashed && attempt.counted) ++step.crashes;
+  if (judgement.action != Action::repair_session) step.session_repaired = false;
+
+  // Given up on while it was out (a cancel): its doubt ends with proof only.
+  if (step.status == StepStatus::unknown) {
+    if (judgement.verdict == Verdict::ok) return landed_from_outside(turn, index, evidence.result, "answer");
+    const bool proves_nothing_happened = judgement.verdict == Verdict::not_sent || judgement.verdict == Verdict::refused;
+    if (proves_nothing_happened && step.doubt == Reason::cancelled_in_flight) {
+      step.doubt = Reason::none;
+      settle_write(turn, index, WriteState::not_landed, "answer");
+      settle_step(turn, index, StepStatus::cancelled, Reason::cancelled, "cancelled, and nothing was done: " + sentence(evidence));
+    }
+    return;
+  }
+  if (terminal(step.status)) return;
+
+  join(turn, index, evidence, judgement, attempt);
+  const bool timed_out_by_run = attempt.clipped && evidence.failure == Failure::timeout;
+  if (timed_out_by_run && judgement.verdict != Verdict::landed)
+    return fail(turn, index, Reason::deadline_exceeded,
+                "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed while the call was out; " + sentence(evidence));
+  act(turn, index, evidence, judgement, policy);
+}
+
+Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule) {
+  if (judgement.verdict != Verdict::ok || judgement.action != Action::done) return Finding::inconclusive;
+  const auto document = json::parse(evidence.result);
+  if (!document) return Finding::inconclusive;
+  const json::Value* seen = json::at(*document, rule.found.pointer);
+  if (seen == nullptr) return Finding::inconclusive;
+  const bool equal = json::canonical(*seen) == rule.found.value;
+  return equal != rule.found.negate ? Finding::found : Finding::absent;
+}
+
+void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence, const Judgement& judgement,
+                  const ToolPolicy& policy) {
+  Step& step = turn.run.steps[index];
+  record(attempt, evidence, judgement, turn.now);
+  step.in_flight = false;
+  turn.changes.touch(index);
+  if (!in_doubt(step) || !step.write || terminal(step.status)) return;
+  const CheckRule& rule = *policy.check;
+  const Finding finding = read_check(evidence, judgement, rule);
+  Write& write = *step.write;
+  const Instant settled_at = write.last_sent_at.value_or(turn.now) + rule.settle;
+  const bool settled = attempt.started_at >= settled_at;
+  ++step.checks;
+  if (finding == Finding::found) return landed_from_outside(turn, index, "null", "check");
+  if (finding == Finding::absent && settled) {
+    step.doubt = Reason::none;
+    step.doubt_detail.clear();
+    step.next_check.reset();
+    settle_write(turn, index, WriteState::not_landed, "check");
+    step.status = StepStatus::running;
+    if (turn.run.cancel_requested) return settle_step(turn, index, StepStatus::cancelled, Reason::cancelled, "proven absent by the check");
+    return try_again(turn, index, policy, WaitFor::backoff, Duration{0}, "proven absent by the check");
+  }
+  if (!settled) {
+    step.next_check = settled_at;
+    if (step.status != StepStatus::unknown) wait_until(turn, index, WaitFor::backoff, settled_at);
+    return;
+  }
+  Duration pause = kFirstCheckPause;
+  for (std::uint32_t i = 2; i < step.checks && pause < kLongestCheckPause; ++i) pause = std::min(pause * 2, kLongestCheckPause);
+  const Instant again = turn.now + pause;
+  if (again > write.last_sent_at.value_or(turn.now) + rule.ask_for) step.next_check.reset();
+  else step.next_check = again;
+  doubt(turn, index, step.doubt, step.doubt_detail);
+}
+
+void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence, const Judgement& judgement) {
+  Step& step = turn.run.steps[index];
+  record(attempt, evidence, judgement, turn.now);
+  step.in_flight = false;
+  turn.changes.touch(index);
+  if (terminal(step.status)) return;
+  if (judgement.verdict == Verdict::ok && judgement.action == Action::done)
+    return degrade(turn, index, evidence.result, "answered by the fallback tool");
+  fail(turn, index, step.reason == Reason::none ? Reason::attempts_exhausted : step.reason, step.detail);
+}
+
+bool absorb_late(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence, const Judgement& judgement) {
+  Step& step = turn.run.steps[index];
+  attempt.late = true;
+  attempt.late_detail = "an answer arrived " + format_duration(turn.now - attempt.finished_at.value_or(attempt.started_at)) +
+                        " after the call was given up" + (evidence.text.empty() ? "" : ": " + evidence.text);
+  add_event(turn, "attempt.late_answer", step.spec.id, "{\"attempt\":" + std::to_string(attempt.n) + "}");
+  const bool positive = judgement.verdict == Verdict::ok;
+  if (!positive || step.effect != Effect::write || turn.run.settled() || step.in_flight || !in_doubt(step)) return false;
+  if (step.status != StepStatus::unknown && step.status != StepStatus::waiting) return false;
+  landed_from_outside(turn, index, evidence.result, "late answer");
+  return true;
+}
+
+}  // namespace holdfast::run

@@ -1,0 +1,24 @@
+#pragma once
+// What the parts of the machine share.
+#include "holdfast/run/machine.h"
+
+namespace holdfast::run {
+
+[[nodiscard]] bool terminal(StepStatus status);
+/// A failure that stops the run: of a step with on_failure stop, an abandoned write, or the run's own deadline.
+[[nodiscard]] bool stops_run(const Step& step);
+/// The run starts nothing new: cancelled, or stopped by a failure.
+[[nodiscard]] bool stopping(const Run& run);
+[[nodiscard]] bool in_doubt(const Step& step);
+/// A read has given up and its fallback has not been asked yet. Derived, so that it survives a restart.
+[[nodiscard]] bool fallback_due(const Step& step);
+
+/// The step's last word: status, reason, detail, advice, its event; a write's state where one is given.
+void settle_step(Turn& turn, std::uint32_t step, StepStatus status, Reason reason, std::string detail);
+void succeed(Turn& turn, std::uint32_t step, std::string result);
+void settle_write(Turn& turn, std::uint32_t step, WriteState state, std::string_view by);
+/// The result of a succeeded plan: what `result` of the submission names, else the last step's.
+[[nodiscard]] std::string plan_result(const Run& run);
+void wait_until(Turn& turn, std::uint32_t step, WaitFor what, Instant until);
+
+}  // namespace holdfast::run
