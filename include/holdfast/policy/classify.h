@@ -1,6 +1,7 @@
 #pragma once
 // The failure table (docs/policy.md), as data. A failure that no row names is, on a write, ambiguous.
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "holdfast/policy/evidence.h"
@@ -15,8 +16,9 @@ enum class Action {
   retry_once,        // RT1: as retry, but this row allows one repeat only; then stop
   resend,            // RS: same key and bytes after backoff
   resend_once,       // RS once, then stop (or unknown where doubt remains)
-  wait_once,         // WAIT: not before the server's instant, then one try
-  wait_resend,       // WAIT, RS: as retry_after says, then again with the same key (409 in flight, 503 with Retry-After)
+  wait_once,         // WAIT: not before the server's instant, then one try; without a usable instant (retry_after_wait() decides) as retry
+  wait_resend,       // WAIT, RS: as retry_after says, else after backoff, then again, with the same key where there is one (409 in
+                     //     flight, 503)
   check,             // PB: ask the tool's check before any repeat
   unknown,           // UNK
   stop,              // STOP: final, no effect of this attempt
@@ -24,6 +26,8 @@ enum class Action {
   result_too_large,  // the write landed (a read failed), its result is over a limit; never again
   repair_session,    // D4: new MCP session, then the call once more; not counted
 };
+/// As docs/policy.md spells it: `retry once`, `result lost`, …
+[[nodiscard]] std::string_view word(Action);
 
 /// Who is struck. A complete answer of the agreed kind is a success for the server's breaker.
 struct Strikes {
@@ -44,10 +48,11 @@ struct Row {
   Reason doubt;                            // the reason of `unknown`; none on rows that raise no doubt
 };
 
+/// The rows in the order of docs/policy.md; the last one, `other`, stands for everything that no row names.
 [[nodiscard]] std::span<const Row> failure_table();
 
 struct Judgement {
-  std::string_view row;                    // "" for a plain success
+  std::string_view row;                    // "" for a plain success; C7 (303) is a success with its own row
   Verdict verdict = Verdict::ok;
   Action action = Action::done;
   AttemptClass klass = AttemptClass::ok;
@@ -61,7 +66,8 @@ struct Judgement {
 
 /// What `evidence` proves about one attempt of a tool with these rules. `kind` is passed beside the policy because an expired key
 /// turns a keyed tool into a checkable or plain one. `clipped`: the call's deadline was cut by the run's, so a timeout says nothing
-/// about the tool. Pure; never fails: what no row names is `ambiguous` on a write and retryable once on a read.
+/// about the tool. Any 429 is `wait_once`, and a gate strike counts only with a usable time, since only the caller knows what time it is.
+/// A read has no doubt. Pure; never fails: what no row names is `ambiguous` on a write and retryable once on a read.
 [[nodiscard]] Judgement classify(const Evidence& evidence, const ToolPolicy& policy, Kind kind, bool clipped);
 
 /// One sentence that a language model can act on, for a step that ended with `reason` (or waits). `when` is an RFC 3339 instant or
