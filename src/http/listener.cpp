@@ -1,0 +1,85 @@
+#include "http/listener.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+namespace holdfast::http {
+namespace {
+
+constexpr int kBacklog = 4096;
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+std::unexpected<Error> failed(const std::string& address, const std::string& why) {
+  return std::unexpected(Error{"listen_failed", "Cannot listen on " + address + ": " + why + ".", ""});
+}
+
+/// "127.0.0.1:80" and "[::1]:80" to host and port; an empty port where there is none.
+std::pair<std::string, std::string> split_address(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return {address, ""};
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return {host, address.substr(colon + 1)};
+}
+
+std::string with_real_port(int socket, const std::string& address) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return address;
+  const std::uint16_t port = bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                                         : reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
+  return address.substr(0, address.rfind(':') + 1) + std::to_string(ntohs(port));
+}
+
+bool bind_and_listen(int socket, const addrinfo& to) {
+  const int on = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (to.ai_family == AF_INET6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  // Accepted sockets inherit it. Without it an answer in two pieces waits 40 ms for an acknowledgement.
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return bind(socket, to.ai_addr, to.ai_addrlen) == 0 && listen(socket, kBacklog) == 0;
+}
+
+}  // namespace
+
+Result<Listener> open_listener(const std::string& address) {
+  const auto [host, port] = split_address(address);
+  if (port.empty()) return failed(address, "it names no port");
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int rc = getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found); rc != 0) {
+    return failed(address, gai_strerror(rc));
+  }
+  const Addresses addresses(found, freeaddrinfo);
+  std::string why = "no address";
+  for (const addrinfo* to = found; to != nullptr; to = to->ai_next) {
+    const int socket = ::socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (socket >= 0 && bind_and_listen(socket, *to)) return Listener{socket, with_real_port(socket, address)};
+    why = std::strerror(errno);
+    if (socket >= 0) close(socket);
+  }
+  return failed(address, why);
+}
+
+std::string peer_address(const void* storage) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const auto* any = static_cast<const sockaddr_storage*>(storage);
+  const void* bytes = any->ss_family == AF_INET6
+                          ? static_cast<const void*>(&static_cast<const sockaddr_in6*>(storage)->sin6_addr)
+                          : static_cast<const void*>(&static_cast<const sockaddr_in*>(storage)->sin_addr);
+  return inet_ntop(any->ss_family, bytes, text.data(), text.size()) == nullptr ? "" : text.data();
+}
+
+}  // namespace holdfast::http

@@ -1,0 +1,125 @@
+#include <sys/socket.h>
+
+#include "http/poller.h"
+
+namespace holdfast::http {
+namespace {
+
+constexpr std::uint64_t kOutBytes = std::uint64_t{256} << 20;   // of all answers that clients have not taken
+constexpr std::size_t kKeptCapacity = 4 * 1024;
+constexpr Duration kLingerTime{2'000};
+constexpr Duration kShortestPark{10};                           // keeps a handler that parks into the past from spinning
+
+}  // namespace
+
+void Poller::dispatch(Connection& c) {
+  body_bytes_ -= c.in.size();
+  c.exchange->request.body = std::move(c.in);
+  c.in = {};
+  c.phase = Phase::running;
+  c.woken = false;
+  set_deadline(c, kEndOfTime);
+  if (!accepting_) c.exchange->close_after = true;
+  ++running_;
+  workers_.submit(std::move(c.exchange));
+}
+
+void Poller::resume(Connection& c, bool waited_out) {
+  topics_.unwatch(c.id, c.exchange->topics);
+  c.exchange->topics.clear();
+  c.exchange->request.resumed = true;
+  c.exchange->request.waited_out = waited_out;
+  c.phase = Phase::running;
+  c.woken = false;
+  set_deadline(c, kEndOfTime);
+  if (!accepting_) c.exchange->close_after = true;
+  ++running_;
+  workers_.submit(std::move(c.exchange));
+}
+
+void Poller::on_finished(Finished finished) {
+  --running_;
+  Connection& c = *connections_.at(finished.exchange->connection);
+  c.exchange = std::move(finished.exchange);
+  c.park_until = finished.step.until;
+  if (c.broken) return close(c);
+  if (finished.step.bytes.empty()) return after_step(c, finished.step.next);
+  write_out(c, std::move(finished.step.bytes), finished.step.next);
+}
+
+void Poller::after_step(Connection& c, Step::Next next) {
+  switch (next) {
+    case Step::Next::park:
+      return park(c);
+    case Step::Next::close:
+      return linger(c);
+    case Step::Next::finish:
+      return next_request(c);
+  }
+}
+
+void Poller::park(Connection& c) {
+  if (c.peer_closed) return close(c);
+  if (stopping_) {
+    if (c.exchange->streaming) return close(c);
+    forget_exchange(c);
+    return write_out(c, processor_.render(problem(503, {"shutting_down", "The service is being stopped.", ""}, 1)),
+                     Step::Next::close);
+  }
+  c.phase = Phase::parked;
+  if (c.woken) return resume(c, false);
+  set_deadline(c, std::max(c.park_until, now_ + kShortestPark));
+}
+
+void Poller::write_out(Connection& c, std::string bytes, Step::Next then) {
+  out_bytes_ += bytes.size();
+  c.out = std::move(bytes);
+  c.out_sent = 0;
+  c.after_write = then;
+  c.phase = Phase::writing;
+  set_deadline(c, now_ + options_.write_time);
+  if (out_bytes_ > kOutBytes) return close(c);
+  flush(c);
+}
+
+void Poller::flush(Connection& c) {
+  while (c.out_sent < c.out.size()) {
+    const ssize_t n = ::send(c.socket, c.out.data() + c.out_sent, c.out.size() - c.out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (n < 0) return close(c);
+    c.out_sent += static_cast<std::size_t>(n);
+  }
+  out_bytes_ -= c.out.size();
+  std::string().swap(c.out);
+  set_deadline(c, kEndOfTime);
+  after_step(c, c.after_write);
+}
+
+void Poller::next_request(Connection& c) {
+  const bool over = c.exchange != nullptr && c.exchange->close_after;
+  forget_exchange(c);
+  if (over || !accepting_) return linger(c);
+  c.phase = Phase::idle;
+  c.body_length = 0;
+  if (c.in.capacity() > kKeptCapacity) std::string().swap(c.in);
+  set_deadline(c, now_ + options_.idle_time);
+  if (c.readable) on_input(c);
+}
+
+void Poller::linger(Connection& c) {
+  forget_exchange(c);
+  ::shutdown(c.socket, SHUT_WR);
+  c.phase = Phase::lingering;
+  ++lingering_;
+  set_deadline(c, now_ + kLingerTime);
+  discard(c);
+}
+
+void Poller::forget_exchange(Connection& c) {
+  if (c.exchange == nullptr) return;
+  topics_.unwatch(c.id, c.exchange->topics);
+  c.exchange.reset();
+}
+
+}  // namespace holdfast::http

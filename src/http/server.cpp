@@ -1,0 +1,65 @@
+#include "http/server.h"
+
+#include <sys/resource.h>
+
+#include <thread>
+
+#include "http/listener.h"
+#include "http/poller.h"
+#include "http/router.h"
+#include "http/topics.h"
+
+namespace holdfast::http {
+namespace {
+
+/// Every connection is a descriptor, and the usual soft limit of 1,024 is below the usual number of connections.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+class PolledServer final : public Server {
+ public:
+  PolledServer(const Clock& clock, Options options)
+      : options_(std::move(options)), poller_(clock, options_, router_, topics_) {}
+  ~PolledServer() override { stop(); }
+
+  void route(std::string method, std::string pattern, Access access, Handler handler) override {
+    router_.add(std::move(method), std::move(pattern), access, std::move(handler));
+  }
+
+  Result<std::string> listen() override {
+    raise_descriptor_limit();
+    auto listener = open_listener(options_.listen);
+    if (!listener) return std::unexpected(std::move(listener.error()));
+    thread_ = std::thread([this, socket = listener->socket] { poller_.serve(socket); });
+    return std::move(listener->address);
+  }
+
+  void wake(std::string_view topic) override { poller_.wake(topics_.take(topic)); }
+  void stop_accepting() override { poller_.stop_accepting(); }
+
+  void stop() override {
+    poller_.stop();
+    const std::scoped_lock lock(stopping_);
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  const Options options_;
+  Router router_;
+  Topics topics_;
+  Poller poller_;
+  std::thread thread_;
+  std::mutex stopping_;
+};
+
+}  // namespace
+
+std::unique_ptr<Server> make_server(const Clock& clock, Options options) {
+  return std::make_unique<PolledServer>(clock, std::move(options));
+}
+
+}  // namespace holdfast::http
