@@ -1,0 +1,412 @@
+#include "tools/http_client_exchange.h"
+
+#include <unistd.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "tools/http_client_address.h"
+
+namespace holdfast::tools {
+namespace {
+
+constexpr std::uint64_t kMostDrained = 64 * 1024;
+constexpr std::size_t kMostReserved = 1 << 20;
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+  return out;
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<std::uint64_t> bytes_received(curl_socket_t socket) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  return info.tcpi_bytes_received;
+}
+
+bool is_tls(const Exchange& exchange) { return exchange.request.url.starts_with("https:"); }
+
+// --- what leaves -------------------------------------------------------------------------------------------------------------
+
+void note_sent(Exchange& exchange, std::string_view bytes) {
+  Seen& seen = exchange.seen;
+  seen.sent += bytes.size();
+  std::size_t i = 0;
+  for (; i < bytes.size() && seen.head_end < 4; ++i) {
+    const bool matches = bytes[i] == (seen.head_end % 2 == 0 ? '\r' : '\n');
+    seen.head_end = matches ? seen.head_end + 1 : bytes[i] == '\r' ? 1 : 0;
+  }
+  seen.body_sent += bytes.size() - i;
+}
+
+void note_remark(Exchange& exchange, std::string_view text) {
+  if (!text.starts_with("Excess found") && !text.starts_with("Leftovers after")) return;
+  exchange.seen.bad_framing = true;
+  exchange.seen.problem = "more bytes came than the answer's length allows";
+  curl_easy_setopt(exchange.easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
+int on_debug(CURL*, curl_infotype type, char* data, std::size_t size, void* self) {
+  Exchange& exchange = *static_cast<Exchange*>(self);
+  switch (type) {
+    case CURLINFO_HEADER_OUT:
+    case CURLINFO_DATA_OUT: note_sent(exchange, {data, size}); break;
+    case CURLINFO_HEADER_IN:
+    case CURLINFO_DATA_IN: exchange.seen.received += size; break;
+    case CURLINFO_TEXT: note_remark(exchange, {data, size}); break;
+    default: break;
+  }
+  return 0;
+}
+
+// --- connections -------------------------------------------------------------------------------------------------------------
+
+bool address_allowed(const Exchange& exchange, bool is_private) {
+  if (!is_private || exchange.request.allow_private) return true;
+  const auto origin = origin_of(exchange.request.url);
+  return origin && exchange.keep_literals && !is_host_name(origin->host);
+}
+
+curl_socket_t on_open_socket(void* self, curlsocktype, curl_sockaddr* address) {
+  Exchange& exchange = *static_cast<Exchange*>(self);
+  if (exchange.seen.sent > 0) {
+    exchange.seen.resend_stopped = true;
+    return CURL_SOCKET_BAD;
+  }
+  if (!address_allowed(exchange, is_private_address(&address->addr))) {
+    exchange.seen.address_refused = true;
+    return CURL_SOCKET_BAD;
+  }
+  const int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
+  if (fd < 0) {
+    exchange.seen.local_resource = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    return CURL_SOCKET_BAD;
+  }
+  exchange.seen.socket_opened = true;
+  return fd;
+}
+
+int on_close_socket(void* self, curl_socket_t socket) {
+  ExchangeHost& host = *static_cast<ExchangeHost*>(self);
+  if (const auto found = host.sockets.find(socket); found != host.sockets.end()) {
+    look_at_socket(*found->second);
+    found->second->socket = CURL_SOCKET_BAD;
+    host.sockets.erase(found);
+  }
+  return close(socket);
+}
+
+// Runs right before the request is sent, each time: libcurl sends a request again by itself when a reused connection turns out dead,
+// and that would be a request without an attempt row.
+int on_ready(void* self, char* remote_address, char*, int, int) {
+  Exchange& exchange = *static_cast<Exchange*>(self);
+  Seen& seen = exchange.seen;
+  if (seen.sent > 0) {
+    seen.resend_stopped = true;
+    return CURL_PREREQFUNC_ABORT;
+  }
+  if (!exchange.request.allow_private && !address_allowed(exchange, is_private_address(std::string_view(remote_address)))) {
+    seen.address_refused = true;
+    return CURL_PREREQFUNC_ABORT;
+  }
+  seen.ready = true;
+  seen.reused = !seen.socket_opened;
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  if (!is_tls(exchange) && curl_easy_getinfo(exchange.easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
+      socket != CURL_SOCKET_BAD) {
+    exchange.socket = socket;
+    exchange.socket_baseline = seen.reused ? bytes_received(socket).value_or(0) : 0;
+    exchange.host.sockets.insert_or_assign(socket, &exchange);
+  }
+  return CURL_PREREQFUNC_OK;
+}
+
+// --- what comes back ---------------------------------------------------------------------------------------------------------
+
+// The one length that all Content-Length fields agree on; nullopt when they conflict or are no numbers. Saturates.
+std::optional<std::uint64_t> agreed_length(std::string_view joined) {
+  std::optional<std::uint64_t> agreed;
+  while (true) {
+    const std::size_t comma = joined.find(',');
+    const std::string_view one = trim(joined.substr(0, comma));
+    if (one.empty() || !std::ranges::all_of(one, [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+    std::uint64_t value = 0;
+    if (std::from_chars(one.data(), one.data() + one.size(), value).ec != std::errc{}) value = UINT64_MAX;
+    if (agreed && *agreed != value) return std::nullopt;
+    agreed = value;
+    if (comma == std::string_view::npos) return agreed;
+    joined.remove_prefix(comma + 1);
+  }
+}
+
+bool refuse(Seen& seen, bool Seen::*what, std::string problem) {
+  seen.*what = true;
+  seen.problem = std::move(problem);
+  return false;
+}
+
+bool check_length(Exchange& exchange) {
+  Seen& seen = exchange.seen;
+  const std::string joined = seen.headers.all("content-length");
+  if (joined.empty() || !seen.headers.get("transfer-encoding").empty()) return true;
+  const auto length = agreed_length(joined);
+  if (!length) return refuse(seen, &Seen::bad_framing, "the answer's Content-Length fields conflict or are no numbers");
+  const bool has_body = exchange.request.method != "HEAD" && seen.status != 204 && seen.status != 304;
+  if (!has_body || seen.streaming) return true;
+  if (*length > exchange.request.max_body_bytes)
+    return refuse(seen, &Seen::too_large, "the answer announces " + std::to_string(*length) + " bytes, over the limit of " +
+                                              std::to_string(exchange.request.max_body_bytes));
+  seen.body.reserve(std::min<std::size_t>(*length, kMostReserved));
+  return true;
+}
+
+bool end_of_head(Exchange& exchange) {
+  Seen& seen = exchange.seen;
+  seen.in_head = false;
+  if (seen.status == 101) return refuse(seen, &Seen::bad_framing, "the answer switches protocols, which nobody asked for");
+  if (seen.status < 200) return true;
+  seen.head_complete = true;
+  if (exchange.callbacks.stream && seen.status < 300)
+    seen.streaming = exchange.callbacks.stream(seen.status, seen.headers);
+  return check_length(exchange);
+}
+
+void start_of_head(Seen& seen, std::string_view line) {
+  seen.in_head = true;
+  seen.headers.list.clear();
+  seen.status = 0;
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos) return;
+  const std::string_view digits = line.substr(space + 1, 3);
+  std::from_chars(digits.data(), digits.data() + digits.size(), seen.status);
+}
+
+void header_line(Seen& seen, std::string_view line) {
+  if (line.front() == ' ' || line.front() == '\t') {
+    if (!seen.headers.list.empty()) (seen.headers.list.back().second += ' ') += trim(line);
+    return;
+  }
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return;
+  seen.headers.list.emplace_back(lower(trim(line.substr(0, colon))), trim(line.substr(colon + 1)));
+}
+
+bool take_header(Exchange& exchange, std::string_view line) {
+  Seen& seen = exchange.seen;
+  seen.header_bytes += line.size();
+  if (seen.header_bytes > exchange.request.max_header_bytes) {
+    const bool landed = seen.status >= 200 && seen.status < 300;
+    return refuse(seen, landed ? &Seen::too_large : &Seen::bad_framing,
+                  "the answer's head is over the limit of " + std::to_string(exchange.request.max_header_bytes) + " bytes");
+  }
+  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
+  if (seen.head_complete) return true;  // a trailer
+  if (line.empty()) return !seen.in_head || end_of_head(exchange);
+  if (!seen.in_head) start_of_head(seen, line);
+  else header_line(seen, line);
+  return true;
+}
+
+std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) {
+  return take_header(*static_cast<Exchange*>(self), {data, size * count}) ? size * count : 0;
+}
+
+bool take_streamed(Exchange& exchange, std::string_view piece) {
+  Seen& seen = exchange.seen;
+  if (seen.stopped) {
+    seen.drained += piece.size();
+    return seen.drained <= kMostDrained;
+  }
+  if (!exchange.callbacks.chunk || exchange.callbacks.chunk(piece)) return true;
+  seen.stopped = true;
+  if (exchange.request.fresh_connection) return false;
+  exchange.host.stopped(exchange);
+  return true;
+}
+
+bool take_body(Exchange& exchange, std::string_view piece) {
+  Seen& seen = exchange.seen;
+  seen.body_bytes += piece.size();
+  if (seen.streaming) return take_streamed(exchange, piece);
+  if (seen.body_bytes > exchange.request.max_body_bytes) {
+    std::string().swap(seen.body);
+    return refuse(seen, &Seen::too_large, "the answer is over the limit of " + std::to_string(exchange.request.max_body_bytes) +
+                                              " bytes; at least " + std::to_string(seen.body_bytes) + " came");
+  }
+  seen.body.append(piece);
+  return true;
+}
+
+std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) {
+  return take_body(*static_cast<Exchange*>(self), {data, size * count}) ? size * count : 0;
+}
+
+// --- set-up ------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void set(Exchange& exchange, CURLoption option, T value) {
+  curl_easy_setopt(exchange.easy, option, value);
+}
+
+void set_constants(Exchange& exchange) {
+  Exchange* const self = &exchange;
+  set(exchange, CURLOPT_PRIVATE, static_cast<void*>(self));
+  set(exchange, CURLOPT_NOSIGNAL, 1L);
+  set(exchange, CURLOPT_PROXY, "");
+  set(exchange, CURLOPT_PROTOCOLS_STR, "http,https");
+  set(exchange, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  set(exchange, CURLOPT_HTTP09_ALLOWED, 0L);
+  set(exchange, CURLOPT_TCP_NODELAY, 1L);
+  set(exchange, CURLOPT_TCP_FASTOPEN, 0L);
+  set(exchange, CURLOPT_FOLLOWLOCATION, 0L);
+  set(exchange, CURLOPT_PATH_AS_IS, 1L);
+  set(exchange, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+  set(exchange, CURLOPT_NOPROGRESS, 1L);
+  // Without it, taking away a transfer waits for its name lookup to end.
+  set(exchange, CURLOPT_QUICK_EXIT, 1L);
+  set(exchange, CURLOPT_ERRORBUFFER, exchange.error.data());
+  set(exchange, CURLOPT_VERBOSE, 1L);  // the debug callback is the only place that sees what the kernel accepted
+  set(exchange, CURLOPT_DEBUGFUNCTION, &on_debug);
+  set(exchange, CURLOPT_DEBUGDATA, static_cast<void*>(self));
+  set(exchange, CURLOPT_HEADERFUNCTION, &on_header);
+  set(exchange, CURLOPT_HEADERDATA, static_cast<void*>(self));
+  set(exchange, CURLOPT_WRITEFUNCTION, &on_body);
+  set(exchange, CURLOPT_WRITEDATA, static_cast<void*>(self));
+  set(exchange, CURLOPT_OPENSOCKETFUNCTION, &on_open_socket);
+  set(exchange, CURLOPT_OPENSOCKETDATA, static_cast<void*>(self));
+  set(exchange, CURLOPT_CLOSESOCKETFUNCTION, &on_close_socket);
+  set(exchange, CURLOPT_CLOSESOCKETDATA, static_cast<void*>(&exchange.host));
+  set(exchange, CURLOPT_PREREQFUNCTION, &on_ready);
+  set(exchange, CURLOPT_PREREQDATA, static_cast<void*>(self));
+}
+
+void set_method(Exchange& exchange) {
+  const HttpRequest& request = exchange.request;
+  const bool posts = request.has_body || !request.body.empty();
+  set(exchange, CURLOPT_NOBODY, 0L);
+  if (posts) {
+    set(exchange, CURLOPT_POST, 1L);
+    set(exchange, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    set(exchange, CURLOPT_POSTFIELDS, request.body.data());
+  } else {
+    set(exchange, CURLOPT_HTTPGET, 1L);
+  }
+  const bool head = !posts && request.method == "HEAD";
+  if (head) set(exchange, CURLOPT_NOBODY, 1L);
+  const bool plain = head || request.method == (posts ? "POST" : "GET");
+  set(exchange, CURLOPT_CUSTOMREQUEST, plain ? nullptr : request.method.c_str());
+}
+
+bool is_token(std::string_view text) {
+  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && text.size() <= 256 && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kMarks.contains(c);
+  });
+}
+
+// Fields that are libcurl's own business: a second one would make the request's framing ambiguous.
+bool is_framing_field(std::string_view lower_name) {
+  return lower_name == "content-length" || lower_name == "transfer-encoding" || lower_name == "connection" ||
+         lower_name == "expect" || lower_name == "accept-encoding";
+}
+
+void add_line(Exchange& exchange, std::string_view name, std::string_view separator, std::string_view value) {
+  exchange.header_text.append(name).append(separator).append(value).push_back('\0');
+}
+
+void link_lines(Exchange& exchange) {
+  auto& nodes = exchange.header_nodes;
+  nodes.clear();
+  for (std::size_t at = 0; at < exchange.header_text.size(); at += std::strlen(exchange.header_text.data() + at) + 1)
+    nodes.push_back({exchange.header_text.data() + at, nullptr});
+  for (std::size_t i = 0; i + 1 < nodes.size(); ++i) nodes[i].next = &nodes[i + 1];
+  set(exchange, CURLOPT_HTTPHEADER, nodes.data());
+}
+
+std::optional<std::string> set_headers(Exchange& exchange) {
+  const HttpRequest& request = exchange.request;
+  exchange.header_text.clear();
+  bool has_type = false;
+  for (const auto& [name, value] : request.headers) {
+    if (!is_token(name)) return "a configured header has a name that is none; nothing was sent";
+    if (has_control_bytes(value)) return "the header " + name + " holds a control byte; nothing was sent";
+    const std::string key = lower(name);
+    if (is_framing_field(key)) continue;
+    if (exchange.other_origin && key != "accept" && key != "content-type") continue;
+    has_type |= key == "content-type";
+    if (trim(value).empty()) add_line(exchange, name, ";", "");
+    else add_line(exchange, name, ": ", value);
+  }
+  add_line(exchange, "Expect", ":", "");
+  if (!has_type) add_line(exchange, "Content-Type", ":", "");
+  if (request.fresh_connection) add_line(exchange, "Connection", ": ", "close");
+  link_lines(exchange);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Exchange::Exchange(ExchangeHost& owner) : host(owner), easy(curl_easy_init()) {
+  Timers one;
+  timer_node = one.extract(one.emplace(0, this));
+  if (easy) set_constants(*this);
+}
+
+Exchange::~Exchange() {
+  if (easy) curl_easy_cleanup(easy);
+}
+
+std::optional<std::string> prepare(Exchange& exchange, Duration time_left) {
+  if (!exchange.easy) return "no memory for another request; nothing was sent";
+  const HttpRequest& request = exchange.request;
+  if (!is_token(request.method)) return "the method is no token; nothing was sent";
+  if (has_control_bytes(request.url) || request.url.find(' ') != std::string::npos)
+    return "the URL holds a space or a control byte; nothing was sent";
+  if (auto problem = set_headers(exchange)) return problem;
+  set(exchange, CURLOPT_URL, request.url.c_str());
+  set_method(exchange);
+  set(exchange, CURLOPT_FRESH_CONNECT, request.fresh_connection ? 1L : 0L);
+  set(exchange, CURLOPT_FORBID_REUSE, request.fresh_connection ? 1L : 0L);
+  // Our own timer ends the exchange; libcurl's must only not come before it, and divides this time over several addresses.
+  const std::int64_t most = std::clamp<std::int64_t>(time_left.count() + 1000, 1000, 24 * 3600 * 1000);
+  set(exchange, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(most));
+  exchange.error[0] = '\0';
+  return std::nullopt;
+}
+
+void reset(Exchange& exchange) {
+  if (exchange.socket != CURL_SOCKET_BAD) exchange.host.sockets.erase(exchange.socket);
+  exchange.socket = CURL_SOCKET_BAD;
+  exchange.request = {};
+  exchange.callbacks = {};
+  exchange.seen = {};
+  exchange.state = Exchange::State::idle;
+  exchange.hop = 0;
+  exchange.other_origin = false;
+  exchange.keep_literals = true;
+  exchange.looking_up = false;
+  exchange.earlier_sent = exchange.earlier_received = 0;
+}
+
+void look_at_socket(Exchange& exchange) {
+  if (exchange.socket == CURL_SOCKET_BAD || exchange.seen.received > 0) return;
+  const auto now = bytes_received(exchange.socket);
+  if (!now || *now <= exchange.socket_baseline) return;
+  exchange.seen.raw_received = true;
+  exchange.seen.received = *now - exchange.socket_baseline;
+}
+
+}  // namespace holdfast::tools
