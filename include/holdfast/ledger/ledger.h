@@ -83,7 +83,7 @@ class Ledger {
   /// Moves the WAL into the database when it has grown (its own policy); engine thread, after effects have left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;
   [[nodiscard]] virtual std::uint64_t wal_bytes() const = 0;
-  /// A consistent copy of the whole ledger at `path` (must not exist), mode 0600. Any thread; does not stop the writer.
+  /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600. Any thread; does not stop the writer.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;
 
  protected:
@@ -121,11 +121,13 @@ class Reader {
  public:
   virtual ~Reader() = default;
   [[nodiscard]] virtual Result<std::optional<run::Run>> run(std::string_view run_id) = 0;
-  /// Newest first, without steps' args and results: `steps` holds what a listing shows.
+  /// Newest first, as a listing shows them: without the run's result, its steps' args and results and its writes' requests.
   [[nodiscard]] virtual Result<std::vector<run::Run>> runs(const RunFilter& filter) = 0;
+  /// In the order in which they were begun. `after_row`: how many rows to pass over, those read before.
   [[nodiscard]] virtual Result<std::vector<run::Attempt>> attempts(std::int64_t run_seq, std::int64_t after_row, std::uint32_t limit) = 0;
   [[nodiscard]] virtual Result<std::vector<run::Event>> events(std::int64_t run_seq, std::int64_t after, std::uint32_t limit) = 0;
   [[nodiscard]] virtual Result<std::vector<UnknownEntry>> unknowns(const UnknownFilter& filter) = 0;
+  /// nullopt when this step's write is not there or was never unknown.
   [[nodiscard]] virtual Result<std::optional<UnknownEntry>> unknown(std::string_view run_id, std::uint32_t step) = 0;
   [[nodiscard]] virtual Result<std::vector<AuditEntry>> audit(std::int64_t before_seq, std::uint32_t limit) = 0;
   [[nodiscard]] virtual Result<std::vector<Breaker>> breakers() = 0;

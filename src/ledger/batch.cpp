@@ -1,0 +1,17 @@
+#include "holdfast/ledger/ledger.h"
+
+namespace holdfast::ledger {
+
+void Batch::clear() {
+  new_runs.clear();
+  new_steps.clear();
+  runs.clear();
+  steps.clear();
+  attempts.clear();
+  events.clear();
+  breakers.clear();
+  gates.clear();
+  audit.clear();
+}
+
+}  // namespace holdfast::ledger

@@ -1,0 +1,51 @@
+#pragma once
+// One connection to the ledger's file with its settings and its prepared statements.
+#include <SQLiteCpp/Database.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "holdfast/core/error.h"
+#include "ledger/sqlite/statement.h"
+
+namespace holdfast::ledger::sqlite {
+
+enum class Role { writer, reader };
+
+/// Used by one thread at a time. Opening throws SQLite::Exception.
+class Connection {
+ public:
+  Connection(const std::string& path, Role role, int cache_kib);
+
+  /// The prepared statement for one of sql()'s texts (known by its address), made at first use.
+  [[nodiscard]] Statement& statement(const std::string& text);
+  /// Executes SQL without parameters and drops its rows.
+  void execute(const std::string& text);
+  /// The one integer, or the one text, that a query gives.
+  [[nodiscard]] std::int64_t number(const std::string& text);
+  [[nodiscard]] std::string text(const std::string& text);
+  [[nodiscard]] sqlite3* handle() { return database_.getHandle(); }
+
+ private:
+  SQLite::Database database_;
+  std::unordered_map<const std::string*, Statement> statements_;  // destroyed before the database
+};
+
+/// A read transaction: every query inside sees the same state.
+class Snapshot {
+ public:
+  explicit Snapshot(Connection& connection);
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  ~Snapshot();
+
+ private:
+  Connection& connection_;
+};
+
+/// The Error for a failure on this connection: `storage_full`, `storage_broken` (a failed fsync, a corrupt file, a row that is not there) or
+/// `storage_error`. Call before anything else happens on the connection.
+[[nodiscard]] Error to_error(const std::string& path, const SQLite::Exception& failure, sqlite3* db);
+
+}  // namespace holdfast::ledger::sqlite

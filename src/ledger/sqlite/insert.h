@@ -1,0 +1,21 @@
+#pragma once
+// From values to rows. Everything here runs inside the writer's transaction and throws SQLite::Exception; an update that does not change exactly
+// one row is a disagreement between ledger and memory, SQLITE_CORRUPT.
+#include "holdfast/ledger/ledger.h"
+#include "ledger/sqlite/connection.h"
+
+namespace holdfast::ledger::sqlite {
+
+/// With its steps and writes; `run.seq` is set.
+void insert_run(Connection& connection, const run::Run& run);
+/// With its write.
+void insert_step(Connection& connection, const run::Run& run, std::uint32_t step);
+void update_run(Connection& connection, const run::Run& run);
+void update_step(Connection& connection, const run::Run& run, std::uint32_t step);
+void put_attempt(Connection& connection, const run::Run& run, const run::Attempt& attempt);
+void insert_event(Connection& connection, const run::Run& run, const run::Event& event);
+void put_breaker(Connection& connection, const Breaker& breaker);
+void put_gate(Connection& connection, const RateGate& gate);
+void insert_audit(Connection& connection, const AuditEntry& entry);
+
+}  // namespace holdfast::ledger::sqlite

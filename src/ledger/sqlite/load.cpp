@@ -1,0 +1,135 @@
+#include "ledger/sqlite/load.h"
+
+#include "ledger/sqlite/rows.h"
+
+namespace holdfast::ledger::sqlite {
+namespace {
+
+auto taking(Statement& row) {
+  return [&row](auto&&... members) { row.take(members...); };
+}
+
+void take_step(Statement& row, run::Step& out) {
+  step_fixed(out, taking(row));
+  step_state(out, taking(row));
+}
+
+[[noreturn]] void bad_index() { throw SQLite::Exception("a row names a step that its run does not have", SQLITE_CORRUPT); }
+
+void load_steps_with(Connection& connection, run::Run& run, const std::string& steps_sql, const std::string& writes_sql) {
+  Statement& steps = connection.statement(steps_sql).add(run.seq);
+  const Reset reset_steps(steps);
+  bool any_write = false;
+  while (steps.row()) {
+    std::uint32_t index = 0;
+    steps.take(index);
+    if (index != run.steps.size()) bad_index();
+    run::Step& step = run.steps.emplace_back();
+    take_step(steps, step);
+    any_write = any_write || step.effect == Effect::write;
+  }
+  if (!any_write) return;
+  Statement& writes = connection.statement(writes_sql).add(run.seq);
+  const Reset reset_writes(writes);
+  while (writes.row()) {
+    std::uint32_t index = 0;
+    writes.take(index);
+    if (index >= run.steps.size()) bad_index();
+    write_state(run.steps[index].write.emplace(), taking(writes));
+  }
+}
+
+void mark_in_flight(run::Step& step, const run::Attempt& attempt) {
+  step.in_flight = true;
+  step.in_flight_n = attempt.n;
+  step.in_flight_kind = attempt.kind;
+  step.sent_at = attempt.started_at;
+}
+
+void load_in_flight(Connection& connection, run::Run& run, std::vector<run::Attempt>* in_flight) {
+  Statement& rows = connection.statement(sql().in_flight).add(run.seq);
+  const Reset reset(rows);
+  while (rows.row()) {
+    run::Attempt attempt;
+    take_attempt(rows, run.seq, attempt);
+    if (attempt.step >= run.steps.size()) bad_index();
+    mark_in_flight(run.steps[attempt.step], attempt);
+    if (in_flight) in_flight->push_back(std::move(attempt));
+  }
+}
+
+}  // namespace
+
+void take_run(Statement& row, run::Run& out) {
+  row.take(out.seq);
+  run_fixed(out, taking(row));
+  run_state(out, taking(row));
+}
+
+void take_attempt(Statement& row, std::int64_t run_seq, run::Attempt& out) {
+  out.run_seq = run_seq;
+  row.take(out.step, out.n);
+  attempt_state(out, taking(row));
+}
+
+void load_steps(Connection& connection, run::Run& run, std::vector<run::Attempt>* in_flight) {
+  load_steps_with(connection, run, sql().steps, sql().writes);
+  if (!run.settled()) load_in_flight(connection, run, in_flight);
+}
+
+void load_listed_steps(Connection& connection, run::Run& run) {
+  load_steps_with(connection, run, sql().listed_steps, sql().listed_writes);
+  if (!run.settled()) load_in_flight(connection, run, nullptr);
+}
+
+std::optional<run::Step> load_step(Connection& connection, std::int64_t run_seq, std::uint32_t step) {
+  std::uint32_t index = 0;
+  Statement& steps = connection.statement(sql().one_step).add(run_seq, step);
+  const Reset reset_steps(steps);
+  if (!steps.row()) return std::nullopt;
+  run::Step out;
+  steps.take(index);
+  take_step(steps, out);
+  Statement& writes = connection.statement(sql().one_write).add(run_seq, step);
+  const Reset reset_writes(writes);
+  if (writes.row()) {
+    writes.take(index);
+    write_state(out.write.emplace(), taking(writes));
+  }
+  return out;
+}
+
+std::optional<run::Run> load_run(Connection& connection, std::string_view run_id) {
+  std::optional<run::Run> run;
+  Statement& rows = connection.statement(sql().run_by_id).add(run_id);
+  const Reset reset(rows);
+  if (!rows.row()) return run;
+  take_run(rows, run.emplace());
+  load_steps(connection, *run);
+  return run;
+}
+
+std::vector<Breaker> load_breakers(Connection& connection) {
+  std::vector<Breaker> out;
+  Statement& rows = connection.statement(sql().breakers);
+  const Reset reset(rows);
+  while (rows.row()) {
+    Breaker& breaker = out.emplace_back();
+    rows.take(breaker.server, breaker.tool);
+    breaker_state(breaker, taking(rows));
+  }
+  return out;
+}
+
+std::vector<RateGate> load_gates(Connection& connection) {
+  std::vector<RateGate> out;
+  Statement& rows = connection.statement(sql().gates);
+  const Reset reset(rows);
+  while (rows.row()) {
+    RateGate& gate = out.emplace_back();
+    rows.take(gate.server, gate.until, gate.hits);
+  }
+  return out;
+}
+
+}  // namespace holdfast::ledger::sqlite

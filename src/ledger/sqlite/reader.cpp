@@ -1,0 +1,247 @@
+#include "ledger/sqlite/reader.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "holdfast/core/json.h"
+#include "ledger/sqlite/load.h"
+#include "ledger/sqlite/rows.h"
+
+namespace holdfast::ledger::sqlite {
+namespace {
+
+constexpr std::uint32_t kAttemptsShown = 1'000;  // of one unknown write, its checks included
+
+constexpr std::array<std::string_view, 11> kEventTypes{
+    "run.submitted", "run.waiting",  "run.unknown",   "run.cancel_requested", "run.settled",         "step.dispatched",
+    "step.waiting",  "step.settled", "write.unknown", "write.settled",        "attempt.late_answer",
+};
+
+std::string_view event_type(std::string_view stored) {
+  const auto* found = std::find(kEventTypes.begin(), kEventTypes.end(), stored);
+  if (found == kEventTypes.end()) throw SQLite::Exception("an event type that this version does not know", SQLITE_CORRUPT);
+  return *found;
+}
+
+/// Compared in their unescaped form, as the submission's reader does.
+bool has_labels(const std::string& labels, const std::vector<std::pair<std::string, std::string>>& wanted) {
+  if (wanted.empty()) return true;
+  const Result<json::Value> all = json::parse(labels);
+  if (!all) return false;
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
+    const json::Value* value = all->find(label.first);
+    return value && value->is(json::Kind::string) && value->text() == label.second;
+  });
+}
+
+/// The statement that walks the fewest rows for this filter.
+const std::string& list_sql(const RunFilter& filter) {
+  if (!filter.status) return sql().list_any;
+  switch (*filter.status) {
+    case run::RunStatus::succeeded:
+      return sql().list_any;
+    case run::RunStatus::failed:
+    case run::RunStatus::cancelled:
+      return sql().list_ended_badly;
+    default:
+      return sql().list_unsettled;
+  }
+}
+
+std::int64_t run_seq_of(Connection& connection, std::string_view run_id) {
+  static const std::string text = "SELECT seq FROM runs WHERE id = ?";
+  Statement& rows = connection.statement(text).add(run_id);
+  const Reset reset(rows);
+  std::int64_t seq = 0;
+  if (rows.row()) rows.take(seq);
+  return seq;
+}
+
+std::vector<run::Attempt> attempts_of_step(Connection& connection, std::int64_t run_seq, std::uint32_t step) {
+  std::vector<run::Attempt> out;
+  Statement& rows = connection.statement(sql().attempts_of_step).add(run_seq, step, kAttemptsShown);
+  const Reset reset(rows);
+  while (rows.row()) take_attempt(rows, run_seq, out.emplace_back());
+  return out;
+}
+
+/// nullopt when there is no such step.
+std::optional<UnknownEntry> load_entry(Connection& connection, std::int64_t run_seq, std::uint32_t step) {
+  static const std::string text = "SELECT id, name, owner FROM runs WHERE seq = ?";
+  std::optional<run::Step> state = load_step(connection, run_seq, step);
+  if (!state) return std::nullopt;
+  UnknownEntry entry;
+  entry.run_seq = run_seq;
+  entry.step = step;
+  entry.state = std::move(*state);
+  entry.attempts = attempts_of_step(connection, run_seq, step);
+  if (!entry.attempts.empty() && entry.attempts.back().delivery == Delivery::in_flight) {
+    const run::Attempt& last = entry.attempts.back();
+    entry.state.in_flight = true;
+    entry.state.in_flight_n = last.n;
+    entry.state.in_flight_kind = last.kind;
+    entry.state.sent_at = last.started_at;
+  }
+  Statement& rows = connection.statement(text).add(run_seq);
+  const Reset reset(rows);
+  if (rows.row()) rows.take(entry.run_id, entry.run_name, entry.owner);
+  return entry;
+}
+
+bool once_unknown(const std::optional<run::Write>& write) {
+  return write && (write->open || write->unknown_since || write->resolution != run::Resolution::none);
+}
+
+}  // namespace
+
+SqliteReader::SqliteReader(std::string path, std::uint32_t connections, const Tuning& tuning)
+    : path_(std::move(path)), tuning_(tuning), may_open_(std::max<std::uint32_t>(connections, 1)) {}
+
+std::unique_ptr<Connection> SqliteReader::acquire() {
+  {
+    std::unique_lock lock(mutex_);
+    free_one_.wait(lock, [this] { return !free_.empty() || may_open_ > 0; });
+    if (!free_.empty()) {
+      std::unique_ptr<Connection> connection = std::move(free_.back());
+      free_.pop_back();
+      return connection;
+    }
+    --may_open_;
+  }
+  try {
+    return std::make_unique<Connection>(path_, Role::reader, tuning_.reader_cache_kib);
+  } catch (...) {
+    give_back(nullptr);
+    throw;
+  }
+}
+
+/// A null pointer gives back the right to open one.
+void SqliteReader::give_back(std::unique_ptr<Connection> connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (connection) free_.push_back(std::move(connection)); else ++may_open_;
+  }
+  free_one_.notify_one();
+}
+
+/// Runs `read` inside one read transaction. A connection on which anything failed is closed, not reused.
+template <class F>
+auto SqliteReader::reading(F&& read) -> Result<decltype(read(std::declval<Connection&>()))> {
+  std::unique_ptr<Connection> connection;
+  try {
+    connection = acquire();
+  } catch (const SQLite::Exception& failure) {
+    return std::unexpected(to_error(path_, failure, nullptr));
+  }
+  try {
+    auto value = [&] {
+      const Snapshot snapshot(*connection);
+      return read(*connection);
+    }();
+    give_back(std::move(connection));
+    return value;
+  } catch (const SQLite::Exception& failure) {
+    Error error = to_error(path_, failure, connection->handle());
+    connection.reset();
+    give_back(nullptr);
+    return std::unexpected(std::move(error));
+  }
+}
+
+Result<std::optional<run::Run>> SqliteReader::run(std::string_view run_id) {
+  return reading([&](Connection& connection) { return load_run(connection, run_id); });
+}
+
+Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
+  return reading([&](Connection& connection) {
+    std::vector<run::Run> out;
+    const std::int64_t before = filter.before_seq > 0 ? filter.before_seq : std::numeric_limits<std::int64_t>::max();
+    Statement& rows = connection.statement(list_sql(filter)).add(before, filter.owner, filter.name, filter.status);
+    const Reset reset(rows);
+    while (out.size() < filter.limit && rows.row()) {
+      run::Run run;
+      take_run(rows, run);
+      if (!has_labels(run.labels, filter.labels)) continue;
+      load_listed_steps(connection, run);
+      out.push_back(std::move(run));
+    }
+    return out;
+  });
+}
+
+Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, std::int64_t after_row, std::uint32_t limit) {
+  return reading([&](Connection& connection) {
+    std::vector<run::Attempt> out;
+    Statement& rows = connection.statement(sql().attempts).add(run_seq, limit, after_row);
+    const Reset reset(rows);
+    while (rows.row()) take_attempt(rows, run_seq, out.emplace_back());
+    return out;
+  });
+}
+
+Result<std::vector<run::Event>> SqliteReader::events(std::int64_t run_seq, std::int64_t after, std::uint32_t limit) {
+  return reading([&](Connection& connection) {
+    std::vector<run::Event> out;
+    std::string type;
+    Statement& rows = connection.statement(sql().events).add(run_seq, after, limit);
+    const Reset reset(rows);
+    while (rows.row()) {
+      run::Event& event = out.emplace_back();
+      event.run_seq = run_seq;
+      rows.take(event.seq, event.at, type, event.step, event.data);
+      event.type = event_type(type);
+    }
+    return out;
+  });
+}
+
+Result<std::vector<UnknownEntry>> SqliteReader::unknowns(const UnknownFilter& filter) {
+  return reading([&](Connection& connection) {
+    std::vector<UnknownEntry> out;
+    Statement& rows = connection.statement(filter.open_only ? sql().open_unknowns : sql().all_unknowns);
+    const bool from_start = filter.after_since_ms == 0 && filter.after_run_seq == 0;
+    rows.add(from_start ? std::numeric_limits<std::int64_t>::min() : filter.after_since_ms, filter.after_run_seq, filter.after_step,
+             filter.server, filter.tool, filter.limit);
+    const Reset reset(rows);
+    while (rows.row()) {
+      std::int64_t run_seq = 0;
+      std::uint32_t step = 0;
+      rows.take(run_seq, step);
+      std::optional<UnknownEntry> entry = load_entry(connection, run_seq, step);
+      if (entry) out.push_back(std::move(*entry));
+    }
+    return out;
+  });
+}
+
+Result<std::optional<UnknownEntry>> SqliteReader::unknown(std::string_view run_id, std::uint32_t step) {
+  return reading([&](Connection& connection) {
+    const std::int64_t run_seq = run_seq_of(connection, run_id);
+    std::optional<UnknownEntry> entry;
+    if (run_seq > 0) entry = load_entry(connection, run_seq, step);
+    if (entry && !once_unknown(entry->state.write)) entry.reset();
+    return entry;
+  });
+}
+
+Result<std::vector<AuditEntry>> SqliteReader::audit(std::int64_t before_seq, std::uint32_t limit) {
+  return reading([&](Connection& connection) {
+    std::vector<AuditEntry> out;
+    const std::int64_t before = before_seq > 0 ? before_seq : std::numeric_limits<std::int64_t>::max();
+    Statement& rows = connection.statement(sql().audit).add(before, limit);
+    const Reset reset(rows);
+    while (rows.row()) {
+      AuditEntry& entry = out.emplace_back();
+      rows.take(entry.seq, entry.at, entry.who, entry.action, entry.subject, entry.why, entry.data);
+    }
+    return out;
+  });
+}
+
+Result<std::vector<Breaker>> SqliteReader::breakers() {
+  return reading([](Connection& connection) { return load_breakers(connection); });
+}
+
+}  // namespace holdfast::ledger::sqlite

@@ -1,0 +1,197 @@
+#include "ledger/sqlite/writer.h"
+
+#include <spdlog/spdlog.h>
+
+#include "ledger/sqlite/backup.h"
+#include "ledger/sqlite/insert.h"
+#include "ledger/sqlite/load.h"
+#include "ledger/sqlite/rows.h"
+
+namespace holdfast::ledger::sqlite {
+namespace {
+
+constexpr int kFull = 2;                                  // what `PRAGMA synchronous` answers for FULL
+constexpr std::int64_t kWalKeptBytes = 8 * 1024 * 1024;   // a WAL file that grew longer is cut back when it starts anew
+
+int remember_frames(void* frames, sqlite3*, const char*, int in_wal) {
+  *static_cast<std::uint64_t*>(frames) = static_cast<std::uint64_t>(in_wal);
+  return SQLITE_OK;
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) throw SQLite::Exception(std::string("a setting does not hold: ") + what, SQLITE_ERROR);
+}
+
+void make_durable(Connection& connection) {
+  require(connection.text("PRAGMA journal_mode = WAL") == "wal", "journal_mode = WAL");
+  require(connection.number("PRAGMA synchronous") == kFull, "synchronous = FULL");
+  connection.execute("PRAGMA foreign_keys = ON");
+  require(connection.number("PRAGMA foreign_keys") == 1, "foreign_keys = ON");
+  connection.execute("PRAGMA wal_autocheckpoint = 0");
+  connection.execute("PRAGMA journal_size_limit = " + std::to_string(kWalKeptBytes));
+}
+
+}  // namespace
+
+SqliteLedger::SqliteLedger(std::string path, Lock lock, const Tuning& tuning)
+    : lock_(std::move(lock)), path_(std::move(path)), tuning_(tuning), connection_(path_, Role::writer, tuning.writer_cache_kib),
+      due_at_(tuning.checkpoint_frames) {
+  make_durable(connection_);
+  if (tuning.max_pages > 0) connection_.execute("PRAGMA max_page_count = " + std::to_string(tuning.max_pages));
+  sqlite3_wal_hook(connection_.handle(), remember_frames, &frames_);
+  next_run_ = connection_.number(sql().newest_run) + 1;
+}
+
+Result<Committed> SqliteLedger::commit(Batch& batch) {
+  if (broken_) return std::unexpected(*broken_);
+  const std::int64_t first_new = next_run_;
+  try {
+    connection_.statement(sql().begin_write).run();
+    std::int64_t seq = first_new;
+    for (run::Run* run : batch.new_runs) run->seq = seq++;
+    write(batch, first_new);
+    connection_.statement(sql().commit).run();
+    next_run_ = seq;
+    return committed();
+  } catch (const SQLite::Exception& failure) {
+    Error error = failed(failure);
+    for (run::Run* run : batch.new_runs) run->seq = 0;
+    return std::unexpected(std::move(error));
+  }
+}
+
+/// A new run's rows hold its newest state already, so that changes of it in the same batch have nothing to add.
+void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
+  for (const run::Run* run : batch.new_runs) insert_run(connection_, *run);
+  for (const auto& [run, step] : batch.new_steps) {
+    if (run->seq < first_new) insert_step(connection_, *run, step);
+  }
+  for (const run::Run* run : batch.runs) {
+    if (run->seq < first_new) update_run(connection_, *run);
+  }
+  for (const auto& [run, step] : batch.steps) {
+    if (run->seq < first_new) update_step(connection_, *run, step);
+  }
+  for (const auto& [run, attempt] : batch.attempts) put_attempt(connection_, *run, attempt);
+  for (const auto& [run, event] : batch.events) insert_event(connection_, *run, event);
+  for (const Breaker& breaker : batch.breakers) put_breaker(connection_, breaker);
+  for (const RateGate& gate : batch.gates) put_gate(connection_, gate);
+  for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
+}
+
+Error SqliteLedger::failed(const SQLite::Exception& failure) {
+  Error error = to_error(path_, failure, connection_.handle());
+  roll_back();
+  if (sqlite3_get_autocommit(connection_.handle()) == 0) {
+    error = Error{"storage_broken", error.message + "; and the transaction cannot be rolled back", {}};
+  }
+  if (error.code == "storage_broken") broken_ = error;
+  return error;
+}
+
+void SqliteLedger::roll_back() {
+  if (sqlite3_get_autocommit(connection_.handle()) != 0) return;  // SQLite did it itself, as after a full disk
+  try {
+    connection_.statement(sql().rollback).run();
+  } catch (const SQLite::Exception&) {
+    // The caller looks at the outcome.
+  }
+}
+
+/// Reads inside one transaction of the writer's connection.
+template <class F>
+auto SqliteLedger::reading(F&& read) -> Result<decltype(read())> {
+  if (broken_) return std::unexpected(*broken_);
+  try {
+    const Snapshot snapshot(connection_);
+    return read();
+  } catch (const SQLite::Exception& failure) {
+    return std::unexpected(failed(failure));
+  }
+}
+
+Result<Ledger::Open> SqliteLedger::load_open() {
+  return reading([this] {
+    Open open;
+    Statement& rows = connection_.statement(sql().unsettled);
+    const Reset reset(rows);
+    while (rows.row()) {
+      run::Run& run = open.runs.emplace_back();
+      take_run(rows, run);
+      load_steps(connection_, run, &open.in_flight);
+    }
+    open.breakers = load_breakers(connection_);
+    open.gates = load_gates(connection_);
+    return open;
+  });
+}
+
+Result<std::optional<run::Run>> SqliteLedger::load(std::string_view run_id) {
+  return reading([&] { return load_run(connection_, run_id); });
+}
+
+Result<std::optional<Ledger::Submission>> SqliteLedger::find_submission(std::string_view owner, std::string_view key) {
+  return reading([&] {
+    std::optional<Submission> found;
+    Statement& rows = connection_.statement(sql().submission).add(owner, key);
+    const Reset reset(rows);
+    if (rows.row()) {
+      found.emplace();
+      rows.take(found->run_id, found->digest);
+    }
+    return found;
+  });
+}
+
+Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_seq, std::uint32_t step, std::uint32_t n) {
+  return reading([&] {
+    std::optional<run::Attempt> found;
+    Statement& rows = connection_.statement(sql().attempt).add(run_seq, step, n);
+    const Reset reset(rows);
+    if (rows.row()) take_attempt(rows, run_seq, found.emplace());
+    return found;
+  });
+}
+
+/// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind. When that has not happened for
+/// long, wait a moment for the readers.
+void SqliteLedger::checkpoint_if_due() {
+  if (frames_ < frames_at_checkpoint_) {  // started anew since
+    frames_at_checkpoint_ = 0;
+    due_at_ = tuning_.checkpoint_frames;
+  }
+  if (broken_ || frames_ < due_at_) return;
+  checkpoint(frames_ < tuning_.restart_frames ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE);
+}
+
+void SqliteLedger::checkpoint(int mode) {
+  constexpr int kReaderWaitMs = 50;
+  constexpr int kWriterWaitMs = 2'000;
+  int in_wal = -1;
+  int moved = -1;
+  sqlite3_busy_timeout(connection_.handle(), kReaderWaitMs);
+  const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, mode, &in_wal, &moved);
+  sqlite3_busy_timeout(connection_.handle(), kWriterWaitMs);
+  if (code == SQLITE_OK && in_wal == 0) frames_ = 0;  // truncated
+  frames_at_checkpoint_ = frames_;
+  due_at_ = frames_ + tuning_.checkpoint_frames;
+  note_checkpoint(code);
+}
+
+void SqliteLedger::note_checkpoint(int code) {
+  if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) {
+    const Error error = to_error(path_, SQLite::Exception(connection_.handle(), code), connection_.handle());
+    if (!checkpoint_failing_) spdlog::error("checkpoint failed: {}", error.message);
+    if (error.code == "storage_broken") broken_ = error;
+    checkpoint_failing_ = true;
+  } else if (checkpoint_failing_) {
+    spdlog::info("checkpoint works again: {}", path_);
+    checkpoint_failing_ = false;
+  }
+}
+
+std::uint64_t SqliteLedger::wal_bytes() const { return size_of(path_ + "-wal"); }
+
+Result<void> SqliteLedger::backup(const std::string& path) { return copy_database(path_, path); }
+
+}  // namespace holdfast::ledger::sqlite
