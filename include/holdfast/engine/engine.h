@@ -102,8 +102,9 @@ class Engine final : public tools::CallSink {
   void finished(tools::CallId id, Evidence evidence) override;
   void late(tools::CallId id, Evidence evidence) override;
 
- private:
   struct Impl;
+
+ private:
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,157 @@
+// The output gate: everything decided becomes durable as one batch, and only then do effects leave.
+#include <spdlog/spdlog.h>
+
+#include "engine/loop.h"
+
+namespace holdfast::engine {
+
+namespace {
+constexpr Duration kLongestStoragePause{2'000};
+}
+
+void Engine::Impl::build_batch() {
+  batch.clear();
+  for (Live* live : dirty) {
+    if (live->is_new) {
+      batch.new_runs.push_back(&live->run);
+    } else {
+      if (live->changes.run) batch.runs.push_back(&live->run);
+      for (const std::uint32_t step : live->new_steps) batch.new_steps.push_back({&live->run, step});
+      for (const std::uint32_t step : live->changes.steps) batch.steps.push_back({&live->run, step});
+    }
+    for (const run::Attempt& attempt : live->attempts) batch.attempts.emplace_back(&live->run, attempt);
+    for (const run::Event& event : live->changes.events) batch.events.emplace_back(&live->run, event);
+  }
+  batch.audit = audit;
+}
+
+void Engine::Impl::flush() {
+  for (Live* live : dirty) {
+    run::Turn turn{live->run, live->changes, now, random};
+    run::refresh(turn);
+    schedule(*live);
+    for (const std::uint32_t step : live->changes.cancel_calls)
+      for (const auto& [id, flight] : flights)
+        if (flight.live == live && flight.step == step) cancels.push_back(id);
+    live->changes.cancel_calls.clear();
+  }
+  build_batch();
+  gates.collect(batch.breakers, batch.gates);
+  if (batch.empty()) return release_effects();   // nothing to store: whoever waits is told what is stored already
+  const std::size_t size = batch.runs.size() + batch.new_runs.size();
+  const auto started = std::chrono::steady_clock::now();
+  auto committed = ledger.commit(batch);
+  if (!committed) return storage_failed(committed.error());
+  metrics.committed(std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(), size);
+  if (!storage_ok) {
+    spdlog::info("the ledger can be written again");
+    storage_ok = true;
+    storage_retry.reset();
+    storage_pause = Duration{250};
+  }
+  after_commit(*committed);
+}
+
+void Engine::Impl::after_commit(const ledger::Committed& proof) {
+  for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
+  outgoing.clear();
+  keys.clear();
+  audit.clear();
+  release_effects();
+  report();
+  ledger.checkpoint_if_due();
+}
+
+void Engine::Impl::release_effects() {
+  for (const tools::CallId id : cancels) transport.cancel(id);
+  cancels.clear();
+  for (auto& [run_id, answer] : submit_answers) answer(nullptr);
+  submit_answers.clear();
+  for (auto& answer : answers) answer(nullptr);
+  answers.clear();
+  for (Live* live : dirty) {
+    if (live->is_new || !live->changes.empty() || !live->attempts.empty()) observer.run_changed(live->run.id);
+    count(*live);
+    live->is_new = false;
+    live->dirty = false;
+    live->changes.clear();
+    live->attempts.clear();
+    live->new_steps.clear();
+  }
+  for (const Gates::Change& change : gates.take_changes()) metrics.circuit(change.server, change.tool, change.state, change.opened);
+  forget_settled();
+  dirty.clear();
+}
+
+/// What is decided stays decided, in memory, and is tried again; what nobody has been promised yet is refused.
+void Engine::Impl::storage_failed(const Error& error) {
+  if (error.code == "storage_broken") {
+    spdlog::critical("{}: stopping, so that the next start goes by what is on disk", error.message);
+    spdlog::shutdown();
+    std::_Exit(70);
+  }
+  if (storage_ok) spdlog::error("the ledger can't be written: {}; nothing leaves until it can", error.message);
+  storage_ok = false;
+  storage_error = error;
+  storage_retry = now + storage_pause;
+  storage_pause = std::min(storage_pause * 2, kLongestStoragePause);
+  // Rows that gates gave for this batch must be given again.
+  for (const Breaker& breaker : batch.breakers) gates.store_again(breaker);
+  for (const RateGate& gate : batch.gates) gates.store_again(gate);
+  for (auto& [run_id, answer] : submit_answers) {
+    answer(&storage_error);
+    const auto it = runs.find(run_id);
+    if (it == runs.end() || !it->second->is_new) continue;
+    Live* live = it->second.get();
+    std::erase_if(flights, [&](auto& entry) {
+      if (entry.second.live != live) return false;
+      gates.release_slot(entry.second.called->server);
+      gates.give_back(entry.second.permit, *entry.second.called, now);
+      if (entry.second.age) sent_at.erase(*entry.second.age);
+      return true;
+    });
+    std::erase_if(outgoing, [&](const Outgoing& out) { return out.run_id() == run_id; });
+    std::erase(dirty, live);
+    if (live->wake) timers.erase({live->wake->ms, run_id});
+    runs.erase(it);
+  }
+  submit_answers.clear();
+  keys.clear();
+}
+
+void Engine::Impl::count(Live& live) {
+  const auto slot = [&](run::RunStatus status) -> std::uint64_t* {
+    switch (status) {
+      case run::RunStatus::queued: return &open.queued;
+      case run::RunStatus::running: return &open.running;
+      case run::RunStatus::waiting: return &open.waiting;
+      case run::RunStatus::unknown: return &open.unknown;
+      default: return nullptr;
+    }
+  };
+  if (!live.is_counted || live.counted != live.run.status) {
+    if (live.is_counted)
+      if (std::uint64_t* old = slot(live.counted)) --*old;
+    const bool was_settled = live.is_counted && slot(live.counted) == nullptr;
+    if (std::uint64_t* fresh = slot(live.run.status)) ++*fresh;
+    else if (!was_settled) metrics.run_settled(live.run.status);
+    live.counted = live.run.status;
+    live.is_counted = true;
+  }
+  for (const std::int64_t since : live.unknown_since) unknown_since.erase(unknown_since.find(since));
+  live.unknown_since.clear();
+  for (const run::Step& step : live.run.steps) {
+    if (!step.write || !step.write->open || !step.write->unknown_since) continue;
+    live.unknown_since.push_back(step.write->unknown_since->ms);
+    unknown_since.insert(step.write->unknown_since->ms);
+  }
+}
+
+void Engine::Impl::report() {
+  const auto first = [](const std::multiset<std::int64_t>& set) {
+    return set.empty() ? std::nullopt : std::optional<Instant>(Instant{*set.begin()});
+  };
+  metrics.gauges(open, unknown_since.size(), first(unknown_since), first(sent_at), last_progress, ledger.wal_bytes());
+}
+
+}  // namespace holdfast::engine

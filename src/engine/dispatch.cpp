@@ -1,0 +1,331 @@
+// From a move to a call, and from evidence back to the run.
+#include <algorithm>
+
+#include "engine/loop.h"
+#include "holdfast/core/json.h"
+#include "holdfast/run/references.h"
+
+namespace holdfast::engine {
+
+namespace {
+
+constexpr std::size_t kMostLingering = 10'000;
+constexpr Duration kProbeGrace{2'000};
+constexpr Duration kCheckDelay{500};
+
+/// The JSON text that a reference to an earlier step leads to.
+std::optional<std::string> step_value(const run::Run& run, std::string_view name, std::string_view pointer) {
+  for (const run::Step& step : run.steps) {
+    if (step.spec.id != name) continue;
+    if (step.status != run::StepStatus::succeeded || step.result.empty()) return std::nullopt;
+    if (pointer.empty()) return step.result;
+    const auto document = json::parse(step.result);
+    if (!document) return std::nullopt;
+    const json::Value* value = json::at(*document, pointer);
+    if (value == nullptr) return std::nullopt;
+    return std::string(value->raw);
+  }
+  return std::nullopt;
+}
+
+Result<std::string> resolved_args(const run::Run& run, const run::Step& step) {
+  if (step.spec.args.find("${") == std::string::npos) return step.spec.args;
+  return run::resolve(step.spec.args, [&](std::string_view name, std::string_view pointer) { return step_value(run, name, pointer); });
+}
+
+Duration own_deadline(const ToolPolicy& policy, const run::Step& step) {
+  return step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
+}
+
+}  // namespace
+
+const ToolPolicy& Engine::Impl::policy_of(const run::Step& step) const {
+  static const ToolPolicy kGone;             // a tool that the configuration has lost since: a plain write, decided by what is recorded
+  const tools::ToolConfig* config = catalog.find(step.spec.server, step.spec.tool);
+  return config != nullptr ? config->policy : kGone;
+}
+
+Result<void> Engine::Impl::freeze(Live& live, std::uint32_t index, const ToolPolicy& policy) {
+  run::Step& step = live.run.steps[index];
+  const bool is_write = step.effect == Effect::write;
+  if (is_write && step.write && !step.write->request.head.empty()) return {};
+  if (!is_write && index < live.requests.size() && !live.requests[index].head.empty()) return {};
+  const auto args = resolved_args(live.run, step);
+  if (!args) return std::unexpected(args.error());
+  if (step.target.empty()) {
+    auto target = catalog.target(step.spec.server, step.spec.tool, step.spec.target, *args);
+    if (!target) return std::unexpected(target.error());
+    step.target = std::move(*target);
+  }
+  std::string key;
+  if (is_write) {
+    const run::Write& write = run::ensure_write(live.run, index);
+    if (policy.key) key = write.key;
+  }
+  auto request = catalog.freeze(step.spec.server, step.spec.tool, *args, key);
+  if (!request) return std::unexpected(request.error());
+  live.changes.touch(index);
+  if (is_write) {
+    step.write->request = std::move(*request);
+  } else {
+    if (live.requests.size() < live.run.steps.size()) live.requests.resize(live.run.steps.size());
+    live.requests[index] = std::move(*request);
+  }
+  return {};
+}
+
+void Engine::Impl::start_step(Live& live, std::uint32_t index) {
+  run::Step& step = live.run.steps[index];
+  run::Turn turn{live.run, live.changes, now, random};
+  if (catalog.find(step.spec.server, step.spec.tool) == nullptr)
+    return run::fail(turn, index, Reason::tool_not_found, "the configuration has no tool " + step.spec.server + "/" + step.spec.tool);
+  const ToolPolicy& policy = policy_of(step);
+  const run::Readiness readiness = run::ready(live.run, step, policy, now);
+  switch (readiness.what) {
+    case run::Readiness::What::fail: return run::fail(turn, index, readiness.reason, readiness.detail);
+    case run::Readiness::What::doubt: return run::doubt(turn, index, readiness.reason, readiness.detail);
+    case run::Readiness::What::check:
+      step.checks = 0;
+      step.next_check = now;
+      return start_check(live, index);
+    case run::Readiness::What::send: break;
+  }
+  if (auto frozen = freeze(live, index, policy); !frozen) {
+    const bool reference = frozen.error().code == "bad_reference";
+    return run::fail(turn, index, reference ? Reason::bad_reference : Reason::bad_arguments, frozen.error().message);
+  }
+  if (!gates.slot_free(step.spec.server)) {
+    if (step.wait.what != run::WaitFor::slot) gates.queue_for_slot(step.spec.server, {live.run.id, index});
+    return run::hold(turn, index, {run::WaitFor::slot, std::nullopt});
+  }
+  const CallDeadline deadline = nest_deadline(policy.deadline, step.spec.deadline, live.run.deadline, now);
+  Verge verge = gates.ask(policy, readiness.kind, now, deadline.at + kProbeGrace);
+  if (verge.pass == Verge::Pass::closed) return closed_circuit(live, index, policy, readiness.kind, verge);
+  if (verge.pass == Verge::Pass::wait) {
+    if (*verge.wait.until >= live.run.deadline)
+      return run::give_up(turn, index, policy, Reason::rate_limited,
+                          "the server asked everybody to wait until " + format_rfc3339(*verge.wait.until) + ", past the run's deadline");
+    return run::hold(turn, index, verge.wait);
+  }
+  if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(step.wait.what));
+  const bool is_write = step.effect == Effect::write;
+  run::FrozenRequest request = is_write ? step.write->request : live.requests[index];
+  launch(live, index, AttemptKind::call, policy, readiness.kind, std::move(request), deadline, std::move(verge.permit));
+}
+
+void Engine::Impl::closed_circuit(Live& live, std::uint32_t index, const ToolPolicy& policy, Kind kind, const Verge& verge) {
+  run::Step& step = live.run.steps[index];
+  run::Turn turn{live.run, live.changes, now, random};
+  const std::string until = verge.wait.until ? format_rfc3339(*verge.wait.until) : std::string{};
+  const std::string detail = "the circuit of " + policy.server + "/" + policy.tool + " is open" +
+                             (until.empty() ? "" : " until " + until) + (verge.cause.empty() ? "" : " (" + verge.cause + ")");
+  const bool too_late = verge.wait.until && *verge.wait.until >= live.run.deadline;
+  const bool has_fallback = step.effect == Effect::read && policy.fallback.has_value();
+  if (has_fallback) return run::give_up(turn, index, policy, Reason::circuit_open, detail);
+  if (step.spec.on_circuit_open == run::OnCircuitOpen::fail || too_late) {
+    run::fail(turn, index, Reason::circuit_open, detail);
+    if (step.status == run::StepStatus::failed) step.advice = advice(Reason::circuit_open, policy.server + "/" + policy.tool, until);
+    return;
+  }
+  gates.wait_for_circuit(policy.server, {live.run.id, index}, kind);
+  run::hold(turn, index, verge.wait);
+}
+
+void Engine::Impl::start_check(Live& live, std::uint32_t index) {
+  run::Step& step = live.run.steps[index];
+  const ToolPolicy& policy = policy_of(step);
+  run::Turn turn{live.run, live.changes, now, random};
+  const auto later = [&] {
+    step.next_check = now + kCheckDelay;
+    if (step.status != run::StepStatus::unknown) run::hold(turn, index, {run::WaitFor::backoff, step.next_check});
+    live.changes.touch(index);
+  };
+  if (!policy.check) {
+    step.next_check.reset();
+    return run::doubt(turn, index, step.doubt, step.doubt_detail);
+  }
+  const CheckRule& rule = *policy.check;
+  const tools::ToolConfig* config = catalog.find(rule.server, rule.tool);
+  const auto args = resolved_args(live.run, step);
+  if (config == nullptr || !args) {
+    step.next_check.reset();
+    return run::doubt(turn, index, step.doubt, step.doubt_detail);
+  }
+  const auto args_document = json::parse(*args);
+  const std::string key = json::quote(run::ensure_write(live.run, index).key);
+  const auto filled = run::resolve(rule.args, [&](std::string_view name, std::string_view pointer) -> std::optional<std::string> {
+    if (name == "key" && pointer.empty()) return key;
+    if (name != "args" || !args_document) return std::nullopt;
+    const json::Value* value = json::at(*args_document, pointer);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(std::string(value->raw));
+  });
+  auto request = filled ? catalog.freeze(rule.server, rule.tool, *filled, "") : Result<run::FrozenRequest>(std::unexpected(filled.error()));
+  if (!request) {
+    step.next_check.reset();
+    return run::doubt(turn, index, step.doubt, "the tool's check can't be asked: " + request.error().message);
+  }
+  if (!gates.slot_free(rule.server)) return later();
+  const Instant limit = now < live.run.deadline ? live.run.deadline : kEndOfTime;
+  const CallDeadline deadline = nest_deadline(config->policy.deadline, std::nullopt, limit, now);
+  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
+  if (verge.pass != Verge::Pass::go) return later();
+  launch(live, index, AttemptKind::check, config->policy, Kind::read, std::move(*request), deadline, std::move(verge.permit));
+}
+
+void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
+  run::Step& step = live.run.steps[index];
+  const ToolPolicy& policy = policy_of(step);
+  run::Turn turn{live.run, live.changes, now, random};
+  if (!policy.fallback) return run::fail(turn, index, step.reason, step.detail);
+  metrics.fallback(step.spec.server, step.spec.tool);
+  const FallbackRule& rule = *policy.fallback;
+  if (rule.source == FallbackRule::Source::fixed)
+    return run::degrade(turn, index, rule.value, "the configured value stands in: " + step.detail);
+  const tools::ToolConfig* config = rule.source == FallbackRule::Source::tool ? catalog.find(rule.server, rule.tool) : nullptr;
+  const auto args = resolved_args(live.run, step);
+  if (config == nullptr || !args) return run::fail(turn, index, step.reason, step.detail);
+  auto request = catalog.freeze(rule.server, rule.tool, *args, "");
+  const CallDeadline deadline = nest_deadline(config->policy.deadline, step.spec.deadline, live.run.deadline, now);
+  if (!request || !gates.slot_free(rule.server)) return run::fail(turn, index, step.reason, step.detail);
+  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
+  if (verge.pass != Verge::Pass::go) return run::fail(turn, index, step.reason, step.detail);
+  launch(live, index, AttemptKind::fallback, config->policy, Kind::read, std::move(*request), deadline, std::move(verge.permit));
+}
+
+void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, const ToolPolicy& called, Kind repeat,
+                          run::FrozenRequest request, const CallDeadline& deadline, Permit permit) {
+  run::Turn turn{live.run, live.changes, now, random};
+  gates.take_slot(called.server);
+  Flight flight;
+  flight.live = &live;
+  flight.step = index;
+  flight.attempt = run::begin(turn, index, kind, deadline);
+  flight.called = &called;
+  flight.kind = repeat;
+  flight.permit = std::move(permit);
+  flight.held_slot = true;
+  flight.age = sent_at.insert(now.ms);
+  live.attempts.push_back(flight.attempt);
+  ++live.flights;
+
+  tools::Call call;
+  call.id = next_call++;
+  call.server = called.server;
+  call.tool = called.tool;
+  call.kind = kind;
+  call.repeat = repeat;
+  call.request = std::move(request);
+  if (kind == AttemptKind::call && called.key && live.run.steps[index].write) call.key = live.run.steps[index].write->key;
+  call.deadline = deadline.at;
+  call.linger = called.linger;
+  flights.emplace(call.id, std::move(flight));
+  outgoing.emplace_back(std::move(call), live.run.id);
+}
+
+void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& evidence, Flight& flight) {
+  run::Turn turn{live.run, live.changes, now, random};
+  const run::Step& step = live.run.steps[index];
+  const Judgement judgement = classify(evidence, *flight.called, flight.kind, flight.attempt.clipped);
+  const bool neutral = evidence.failure == Failure::cancelled || evidence.failure == Failure::crashed;
+  if (neutral) gates.give_back(flight.permit, *flight.called, now);
+  else gates.settle(flight.permit, *flight.called, judgement, retry_after_wait(evidence.retry_after, evidence.date, now), now);
+  const ToolPolicy& policy = policy_of(step);
+  switch (flight.attempt.kind) {
+    case AttemptKind::check: run::absorb_check(turn, index, flight.attempt, evidence, judgement, policy); break;
+    case AttemptKind::fallback: run::absorb_fallback(turn, index, flight.attempt, evidence, judgement); break;
+    default: run::absorb_call(turn, index, flight.attempt, evidence, judgement, policy);
+  }
+  if (live.run.steps[index].reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
+  live.attempts.push_back(flight.attempt);
+}
+
+void Engine::Impl::call_finished(tools::CallId id, Evidence evidence) {
+  const auto it = flights.find(id);
+  if (it == flights.end()) return;
+  Flight flight = std::move(it->second);
+  flights.erase(it);
+  Live& live = *flight.live;
+  --live.flights;
+  if (flight.held_slot) gates.release_slot(flight.called->server);
+  if (flight.age) sent_at.erase(*flight.age);
+  last_progress = now;
+  end_flight(live, flight.step, evidence, flight);
+  const double seconds = static_cast<double>((now - flight.attempt.started_at).count()) / 1000.0;
+  metrics.attempt_finished(flight.called->server, flight.called->tool, flight.attempt.klass, seconds,
+                           evidence.failure == Failure::timeout);
+  if (flight.attempt.delivery == Delivery::maybe_sent && flight.attempt.kind == AttemptKind::call) {
+    lingering.emplace(id, Lingering{live.run.id, flight.step, flight.attempt.n});
+    lingering_order.push_back(id);
+    if (lingering_order.size() > kMostLingering) {
+      lingering.erase(lingering_order.front());
+      lingering_order.pop_front();
+    }
+  }
+  mark(live);
+  advance(live);
+}
+
+void Engine::Impl::call_late(tools::CallId id, Evidence evidence) {
+  const auto it = lingering.find(id);
+  if (it == lingering.end()) return;
+  const Lingering which = std::move(it->second);
+  lingering.erase(it);
+  auto found = find_any(which.run_id);
+  if (!found || *found == nullptr || which.step >= (*found)->run.steps.size()) return;
+  Live& live = **found;
+  auto stored = ledger.find_attempt(live.run.seq, which.step, which.n);
+  if (!stored || !*stored) return;
+  run::Attempt attempt = std::move(**stored);
+  run::Turn turn{live.run, live.changes, now, random};
+  const ToolPolicy& policy = policy_of(live.run.steps[which.step]);
+  const Judgement judgement = classify(evidence, policy, policy.kind(), false);
+  (void)run::absorb_late(turn, which.step, attempt, evidence, judgement);
+  live.attempts.push_back(std::move(attempt));
+  metrics.late_answer();
+  mark(live);
+  advance(live);
+}
+
+void Engine::Impl::absorb_crash(Live& live, const run::Attempt& attempt) {
+  const run::Step& step = live.run.steps[attempt.step];
+  const ToolPolicy& policy = policy_of(step);
+  Evidence evidence;
+  evidence.failure = Failure::crashed;
+  evidence.phase = Phase::tx_all;
+  evidence.detail = "the process ended while the call was out";
+  Flight flight;
+  flight.live = &live;
+  flight.step = attempt.step;
+  flight.attempt = attempt;
+  flight.called = &policy;
+  flight.kind = attempt.kind != AttemptKind::call || step.effect == Effect::read ? Kind::read : policy.kind();
+  flight.permit.server = policy.server;
+  flight.permit.tool = policy.tool;
+  end_flight(live, attempt.step, evidence, flight);
+  mark(live);
+}
+
+void Engine::Impl::serve_waiters() {
+  for (Gates::Released& released : gates.take_released()) {
+    Live* live = find(released.waiter.run_id);
+    if (live == nullptr) continue;
+    run::Step& step = live->run.steps[released.waiter.step];
+    if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::circuit) continue;
+    run::Turn turn{live->run, live->changes, now, random};
+    run::hold(turn, released.waiter.step, {run::WaitFor::circuit, released.at});
+    mark(*live);
+    advance(*live);
+  }
+  Waiter waiter;
+  while (!draining && gates.next_for_slot(waiter)) {
+    Live* live = find(waiter.run_id);
+    if (live == nullptr || waiter.step >= live->run.steps.size()) continue;
+    run::Step& step = live->run.steps[waiter.step];
+    if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) continue;
+    start_step(*live, waiter.step);
+    mark(*live);
+    advance(*live);
+  }
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,181 @@
+#include "engine/loop.h"
+
+#include <algorithm>
+
+#include <spdlog/spdlog.h>
+
+namespace holdfast::engine {
+
+namespace {
+// A run whose moves never end would be a mistake of ours: bounded, logged, and left as it is.
+constexpr int kMostMoves = 100'000;
+constexpr Duration kShortestSleep{1};
+}  // namespace
+
+Engine::Impl::Impl(Engine& owner_, const Clock& clock_, Random& random_, ledger::Ledger& ledger_, const tools::Catalog& catalog_,
+                   tools::Transport& transport_, Observer& observer_, Metrics& metrics_, Options options_)
+    : owner(owner_), clock(clock_), random(random_), ledger(ledger_), catalog(catalog_), transport(transport_), observer(observer_),
+      metrics(metrics_), options(options_), inbox(options_.inbox), ids(random_), gates(catalog_, random_) {}
+
+Live* Engine::Impl::find(std::string_view run_id) {
+  const auto it = runs.find(std::string(run_id));
+  return it == runs.end() ? nullptr : it->second.get();
+}
+
+Result<Live*> Engine::Impl::find_any(std::string_view run_id) {
+  if (Live* live = find(run_id)) return live;
+  auto loaded = ledger.load(run_id);
+  if (!loaded) return std::unexpected(loaded.error());
+  if (!*loaded) return nullptr;
+  auto live = std::make_unique<Live>();
+  live->run = std::move(**loaded);
+  live->counted = live->run.status;
+  live->is_counted = true;
+  Live* raw = live.get();
+  runs.emplace(raw->run.id, std::move(live));
+  mark(*raw);                                // so that forget_settled() sees it
+  return raw;
+}
+
+void Engine::Impl::mark(Live& live) {
+  if (live.dirty) return;
+  live.dirty = true;
+  dirty.push_back(&live);
+}
+
+void Engine::Impl::schedule(Live& live) {
+  const std::optional<Instant> wake = run::wake_at(live.run);
+  if (wake == live.wake) return;
+  if (live.wake) timers.erase({live.wake->ms, live.run.id});
+  live.wake = wake;
+  if (wake) timers.insert({wake->ms, live.run.id});
+}
+
+void Engine::Impl::forget_settled() {
+  for (Live* live : dirty) {
+    if (!live->run.settled() || live->flights != 0) continue;
+    if (live->wake) timers.erase({live->wake->ms, live->run.id});
+    runs.erase(std::string(live->run.id));
+  }
+}
+
+void Engine::Impl::advance(Live& live) {
+  run::Turn turn{live.run, live.changes, now, random};
+  for (int i = 0; i < kMostMoves; ++i) {
+    const std::vector<run::Move> moves = run::next(live.run, now);
+    bool moved = false;
+    for (const run::Move& move : moves) {
+      switch (move.kind) {
+        case run::MoveKind::start:
+          if (draining) continue;
+          start_step(live, move.step);
+          break;
+        case run::MoveKind::check:
+          if (draining) continue;
+          start_check(live, move.step);
+          break;
+        case run::MoveKind::fallback:
+          if (draining) continue;
+          start_fallback(live, move.step);
+          break;
+        default: run::apply(turn, move);
+      }
+      moved = true;
+    }
+    if (!moved) return;
+  }
+  spdlog::error("run {} does not come to rest", live.run.id);
+}
+
+Result<void> Engine::Impl::load() {
+  now = clock.now();
+  last_progress = now;
+  auto opened = ledger.load_open();
+  if (!opened) return std::unexpected(opened.error());
+  gates.load(std::move(opened->breakers), std::move(opened->gates));
+  std::unordered_map<std::int64_t, Live*> by_seq;
+  std::vector<Live*> loaded;
+  for (run::Run& stored : opened->runs) {
+    auto live = std::make_unique<Live>();
+    live->run = std::move(stored);
+    for (run::Step& step : live->run.steps) {
+      // Gates and slots are asked again; what waited for them has spent nothing.
+      const bool at_a_gate = step.wait.what == run::WaitFor::slot || step.wait.what == run::WaitFor::storage ||
+                             step.wait.what == run::WaitFor::circuit;
+      if (step.status != run::StepStatus::waiting || !at_a_gate) continue;
+      step.status = run::StepStatus::pending;
+      step.wait = {};
+    }
+    Live* raw = live.get();
+    by_seq.emplace(raw->run.seq, raw);
+    loaded.push_back(raw);
+    runs.emplace(raw->run.id, std::move(live));
+    mark(*raw);
+  }
+  for (const run::Attempt& attempt : opened->in_flight) {
+    const auto it = by_seq.find(attempt.run_seq);
+    if (it != by_seq.end() && attempt.step < it->second->run.steps.size()) absorb_crash(*it->second, attempt);
+  }
+  for (Live* live : loaded) {
+    advance(*live);
+    count(*live);
+  }
+  serve_waiters();
+  flush();
+  if (!storage_ok) return std::unexpected(storage_error);
+  report();
+  return {};
+}
+
+std::optional<Instant> Engine::Impl::turn() {
+  now = clock.now();
+  inbox.take(items);
+  for (Inbox::Item& item : items) item();
+  items.clear();
+  if (storage_retry && *storage_retry > now) return storage_retry;
+  if (storage_ok)
+    while (!timers.empty() && timers.begin()->first <= now.ms) {
+      Live* live = find(timers.begin()->second);
+      timers.erase(timers.begin());
+      if (live == nullptr) continue;
+      live->wake.reset();
+      advance(*live);
+      mark(*live);
+    }
+  serve_waiters();
+  flush();
+  if (storage_retry) return storage_retry;
+  return timers.empty() ? std::nullopt : std::optional<Instant>(Instant{timers.begin()->first});
+}
+
+void Engine::Impl::run_thread() {
+  while (!stop) {
+    const std::optional<Instant> next = turn();
+    if (stop) break;
+    std::optional<Duration> sleep;
+    if (next) sleep = std::max(kShortestSleep, *next - clock.now());
+    inbox.wait(sleep);
+  }
+}
+
+void Engine::Impl::drain() {
+  if (!thread.joinable()) return;
+  const Instant end = clock.now() + options.shutdown_grace;
+  draining = true;
+  std::atomic<bool> writes_out{true};
+  // Reads and checks are given up at once; they start again in the next life.
+  inbox.post_evidence([this] {
+    for (const auto& [id, flight] : flights)
+      if (flight.kind == Kind::read) cancels.push_back(id);
+  });
+  while (writes_out && clock.now() < end) {
+    inbox.post_evidence([this, &writes_out] { writes_out = !flights.empty(); });
+    inbox.post_evidence([] {});
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  stop = true;
+  inbox.nudge();
+  thread.join();
+}
+
+}  // namespace holdfast::engine

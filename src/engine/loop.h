@@ -1,0 +1,155 @@
+#pragma once
+// The loop's state. Everything here is touched by the engine's thread only, but for the inbox and the two flags.
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/gates.h"
+#include "engine/inbox.h"
+#include "engine/outgoing.h"
+#include "holdfast/core/ids.h"
+#include "holdfast/engine/engine.h"
+#include "holdfast/run/machine.h"
+
+namespace holdfast::engine {
+
+/// A run in memory, with what this turn changed.
+struct Live {
+  run::Run run;
+  run::Changes changes;
+  std::vector<run::Attempt> attempts;        // rows of this turn
+  std::vector<std::uint32_t> new_steps;      // added to an open run this turn
+  std::vector<run::FrozenRequest> requests;  // of reads, by step; a write's is in the ledger
+  bool is_new = false;
+  bool dirty = false;
+  std::uint32_t flights = 0;
+  std::optional<Instant> wake;               // its place in the timers
+  run::RunStatus counted = run::RunStatus::queued;
+  bool is_counted = false;
+  std::vector<std::int64_t> unknown_since;   // as counted in the gauges
+};
+
+/// A call that is out.
+struct Flight {
+  Live* live = nullptr;
+  std::uint32_t step = 0;
+  run::Attempt attempt;
+  const ToolPolicy* called = nullptr;        // rules of the tool that was called: the step's, its check's or its fallback's
+  Kind kind = Kind::plain;
+  Permit permit;
+  bool held_slot = false;
+  std::optional<std::multiset<std::int64_t>::iterator> age;
+};
+
+/// An attempt that was given up and may still be answered.
+struct Lingering {
+  std::string run_id;
+  std::uint32_t step = 0;
+  std::uint32_t n = 0;
+};
+
+struct Engine::Impl {
+  Impl(Engine& owner, const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog,
+       tools::Transport& transport, Observer& observer, Metrics& metrics, Options options);
+
+  // --- loop.cpp ---
+  Result<void> load();
+  std::optional<Instant> turn();
+  void run_thread();
+  void advance(Live& live);
+  void drain();
+  void mark(Live& live);
+  void schedule(Live& live);
+  Live* find(std::string_view run_id);
+  /// A run that is not open any more, for the time of one command; nullptr when it does not exist.
+  Result<Live*> find_any(std::string_view run_id);
+  void forget_settled();
+
+  // --- dispatch.cpp ---
+  void start_step(Live& live, std::uint32_t step);
+  void start_check(Live& live, std::uint32_t step);
+  void start_fallback(Live& live, std::uint32_t step);
+  [[nodiscard]] Result<void> freeze(Live& live, std::uint32_t step, const ToolPolicy& policy);
+  void launch(Live& live, std::uint32_t step, AttemptKind kind, const ToolPolicy& called, Kind repeat, run::FrozenRequest request,
+              const CallDeadline& deadline, Permit permit);
+  void closed_circuit(Live& live, std::uint32_t step, const ToolPolicy& policy, Kind kind, const Verge& verge);
+  void serve_waiters();
+  const ToolPolicy& policy_of(const run::Step& step) const;
+  void call_finished(tools::CallId id, Evidence evidence);
+  void call_late(tools::CallId id, Evidence evidence);
+  void end_flight(Live& live, std::uint32_t step, const Evidence& evidence, Flight& flight);
+  void absorb_crash(Live& live, const run::Attempt& attempt);
+
+  // --- commit.cpp ---
+  void flush();
+  void build_batch();
+  void after_commit(const ledger::Committed& proof);
+  void release_effects();
+  void storage_failed(const Error& error);
+  void count(Live& live);
+  void report();
+
+  template <class T>
+  void reply(Answer<T>& answer, Result<T> value) {   // after the commit
+    answers.push_back([a = std::move(answer), v = std::move(value)](const Error* error) mutable {
+      if (error != nullptr) a(std::unexpected(*error));
+      else a(std::move(v));
+    });
+  }
+
+  Engine& owner;
+  const Clock& clock;
+  Random& random;
+  ledger::Ledger& ledger;
+  const tools::Catalog& catalog;
+  tools::Transport& transport;
+  Observer& observer;
+  Metrics& metrics;
+  const Options options;
+
+  Inbox inbox;
+  std::vector<Inbox::Item> items;
+  RunIds ids;
+  Gates gates;
+  std::unordered_map<std::string, std::unique_ptr<Live>> runs;
+  std::set<std::pair<std::int64_t, std::string>> timers;   // (instant, run id)
+  std::unordered_map<tools::CallId, Flight> flights;
+  std::unordered_map<tools::CallId, Lingering> lingering;
+  std::deque<tools::CallId> lingering_order;
+  std::unordered_map<std::string, std::string> keys;       // submit keys of this turn, not yet in the ledger: owner NUL key -> run id
+  tools::CallId next_call = 1;
+
+  // What this turn decided.
+  Instant now{};
+  std::vector<Live*> dirty;
+  ledger::Batch batch;
+  std::vector<ledger::AuditEntry> audit;
+  std::vector<Outgoing> outgoing;
+  std::vector<tools::CallId> cancels;
+  std::vector<std::move_only_function<void(const Error*)>> answers;
+  std::vector<std::pair<std::string, std::move_only_function<void(const Error*)>>> submit_answers;   // by run id
+
+  // Storage that can't be written for now.
+  std::atomic<bool> storage_ok{true};
+  std::optional<Instant> storage_retry;
+  Duration storage_pause{250};
+  Error storage_error;
+
+  std::atomic<bool> draining{false};
+  std::atomic<bool> stop{false};
+  std::thread thread;
+
+  // Gauges.
+  RunsByStatus open;
+  std::multiset<std::int64_t> unknown_since;
+  std::multiset<std::int64_t> sent_at;
+  Instant last_progress{};
+  std::chrono::steady_clock::time_point last_report{};
+};
+
+}  // namespace holdfast::engine
