@@ -34,9 +34,16 @@ class Catalog {
                                            std::string_view args) const;
 
  private:
+  /// Both readings of a tool that the file leaves open, so that a pointer once handed out stays good when the server changes its mind.
+  struct Learned {
+    bool read_only = false;
+    std::unique_ptr<ToolConfig> as_read, as_write;
+  };
+  const ToolConfig* learned(const ServerConfig& server, const ToolConfig& base, std::string_view tool) const;
+
   Config config_;
   mutable std::shared_mutex learned_mutex_;
-  mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<ToolConfig>, std::less<>> learned_;
+  mutable std::map<std::pair<std::string, std::string>, Learned, std::less<>> learned_;
 };
 
 }  // namespace holdfast::tools
