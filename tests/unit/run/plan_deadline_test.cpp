@@ -14,7 +14,7 @@ std::string with_deadline(const std::string& json) { return "{\"deadline\":" + j
 TEST_CASE("odd deadlines of a run are refused") {
   const std::string text = GENERATE("0", "-1", "-0", "\"0s\"", "\"-5s\"", "\"10\"", "1.5", "1e18", "1.0", "\"\"", "\"soon\"", "true", "null", "[]", "{}",
                                     "\"2001-01-01T00:00:00Z\"", "\"2030-13-01T00:00:00Z\"", "\"2030-01-01\"", "\"2030-01-01T00:00:00\"", "\"nan\"",
-                                    "\"2026-11-29T23:53:20Z\"", "\"99999999d\"", "-99999999999999999999");
+                                    "\"2026-11-30T00:53:20Z\"", "\"99999999d\"", "-99999999999999999999");
   CAPTURE(text);
   const Error error = refused(with_deadline(text));
   CHECK(error.code == "bad_submission");
@@ -30,8 +30,8 @@ TEST_CASE("deadlines of a run become instants and never wrap") {
   CHECK(deadline("99999999999999999999") == kNow + kLongestDuration);
   CHECK(deadline("\"36500d\"") == kNow + kLongestDuration);
   CHECK(deadline("\"9999-12-31T23:59:59Z\"") == Instant{kEndOfTime.ms - 999});
-  CHECK(deadline("\"2026-11-29T23:53:21Z\"") == kNow + Duration{1'000});
-  CHECK(deadline("\"2026-11-30T01:53:20.5+01:00\"") == kNow + Duration{3'600'500});
+  CHECK(deadline("\"2026-11-30T00:53:21Z\"") == kNow + Duration{1'000});
+  CHECK(deadline("\"2026-11-30T02:53:20.5+01:00\"") == kNow + Duration{3'600'500});
 }
 
 TEST_CASE("an over-long duration names the maximum") {

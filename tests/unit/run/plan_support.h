@@ -7,7 +7,7 @@
 
 namespace holdfast::run {
 
-inline constexpr Instant kNow{1'796'000'000'000};   // 2026-11-29T23:53:20Z
+inline constexpr Instant kNow{1'796'000'000'000};   // 2026-11-30T00:53:20Z
 
 /// A server `api` with a read `look` (5 attempts), a write `w`, a write `charge` with a path argument, and two with target templates.
 inline const std::map<std::string, ToolPolicy, std::less<>>& test_tools() {
