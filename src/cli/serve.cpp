@@ -1,0 +1,136 @@
+// The server process: every part made, joined and taken down in the right order.
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+#include "api/auth.h"
+#include "api/engine_commands.h"
+#include "api/hub.h"
+#include "api/metrics.h"
+#include "api/routes.h"
+#include "cli/command_line.h"
+#include "cli/log.h"
+#include "cli/signals.h"
+#include "cli/transports.h"
+#include "holdfast/engine/engine.h"
+#include "holdfast/ledger/ledger.h"
+#include "http/server.h"
+#include "tools/dispatcher.h"
+
+namespace holdfast::cli {
+namespace {
+
+constexpr Duration kDiscovery{3'000};
+
+int fail(std::ostream& err, const Error& error, int code) {
+  err << "holdfast: " << error.message << std::endl;
+  return code;
+}
+
+http::Options listener(const tools::Config& config, std::string name, std::string listen) {
+  http::Options options;
+  options.name = std::move(name);
+  options.listen = std::move(listen);
+  options.body_bytes = config.limits.body_bytes;
+  options.connections = config.limits.connections;
+  options.authenticate = api::authenticator(config.tokens);
+  return options;
+}
+
+/// The running parts, declared in the order in which each needs the ones above it; they are taken down in reverse.
+struct Process {
+  Process(tools::Config config, ledger::Opened opened)
+      : ledger(std::move(opened)),
+        catalog(std::move(config)),
+        http_client(tools::make_curl_client(clock)),
+        transport(tools::make_dispatcher(clock, catalog, *http_client, relay)),
+        metrics(clock),
+        random(system_random()),
+        engine(clock, *random, *ledger.ledger, catalog, *transport, hub, metrics, engine_options()),
+        commands(engine, *ledger.ledger),
+        service{clock, commands, *ledger.reader, catalog, metrics},
+        client(http::make_server(clock, listener(catalog.config(), "client", catalog.config().listen))),
+        admin(http::make_server(clock, listener(catalog.config(), "admin", catalog.config().admin_listen))) {
+    relay.attach(engine);
+    hub.attach(*client, *admin);
+    api::add_client_listener(*client, service);
+    api::add_admin_listener(*admin, service);
+  }
+
+  engine::Options engine_options() const {
+    engine::Options options;
+    options.shutdown_grace = catalog.config().shutdown_grace;
+    return options;
+  }
+
+  SystemClock clock;
+  ledger::Opened ledger;
+  tools::Catalog catalog;
+  SinkRelay relay;
+  std::unique_ptr<tools::HttpClient> http_client;
+  std::unique_ptr<tools::Dispatcher> transport;
+  api::Hub hub;
+  api::MetricsRegistry metrics;
+  std::unique_ptr<Random> random;
+  engine::Engine engine;
+  api::EngineCommands commands;
+  api::Service service;
+  std::unique_ptr<http::Server> client, admin;
+};
+
+/// Binds before the engine starts, so that a port in use is found out before any call is made.
+Result<std::string> start(Process& process) {
+  process.transport->discover_trusted(kDiscovery);
+  const auto client = process.client->listen();
+  if (!client) return std::unexpected(client.error());
+  const auto admin = process.admin->listen();
+  if (!admin) return std::unexpected(admin.error());
+  if (const auto started = process.engine.start(); !started) return std::unexpected(started.error());
+  return "holdfast ready client=" + *client + " admin=" + *admin;
+}
+
+/// Writes in flight finish within the grace while long polls are still answered; then everything ends.
+void stop(Process& process) {
+  process.client->stop_accepting();
+  process.admin->stop_accepting();
+  process.engine.drain();
+  process.client->stop();
+  process.admin->stop();
+  process.transport->stop();
+  process.http_client->stop();
+}
+
+int serve(const std::string& path, const Io& io) {
+  hold_signals();
+  raise_descriptor_limit();
+  umask(S_IRWXG | S_IRWXO);
+  auto config = tools::load_config(path, io.env);
+  if (!config) return fail(io.err, config.error(), kBadInput);
+  start_log(config->secrets);
+  auto opened = ledger::open_sqlite(ledger::Options{.path = config->database});
+  if (!opened) return fail(io.err, opened.error(), kFailed);
+  Process process(std::move(*config), std::move(*opened));
+  const auto ready = start(process);
+  if (!ready) {
+    stop(process);
+    return fail(io.err, ready.error(), kFailed);
+  }
+  io.out << *ready << std::endl;
+  wait_for_stop();
+  spdlog::info("stopping");
+  stop(process);
+  return kOk;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Commands& commands) {
+  auto path = std::make_shared<std::string>();
+  CLI::App& command = *app.add_subcommand("serve", "Run the server");
+  command.add_option("--config", *path, "the configuration")->required()->option_text("FILE");
+  command.callback([path, &commands] { commands.action = [path, &commands] { return serve(*path, commands.io); }; });
+}
+
+}  // namespace holdfast::cli
