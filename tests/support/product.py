@@ -1,0 +1,90 @@
+"""The built binary as a process, and a client for its two listeners."""
+import http.client
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+
+READY = re.compile(r"holdfast ready client=([0-9.]+):(\d+) admin=([0-9.]+):(\d+)")
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class Product:
+    def __init__(self, binary, folder):
+        self.binary, self.folder, self.process = binary, folder, None
+        self.client = self.admin = None
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_") and "proxy" not in k.lower()}
+
+    def start(self, limit=20.0):
+        lines = queue.Queue()
+        with open(os.path.join(self.folder, "err.log"), "ab") as errors:
+            self.process = subprocess.Popen([self.binary, "serve", "--config", "holdfast.yaml"], cwd=self.folder, env=self.environment,
+                                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
+
+        def follow(stream):
+            for line in stream:
+                lines.put(line)
+            lines.put(None)
+        threading.Thread(target=follow, args=(self.process.stdout,), daemon=True).start()
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            try:
+                line = lines.get(timeout=max(0.01, end - time.monotonic()))
+            except queue.Empty:
+                break
+            if line is None:
+                break
+            ready = READY.search(line)
+            if ready:
+                self.client, self.admin = (ready[1], int(ready[2])), (ready[3], int(ready[4]))
+                return
+        raise AssertionError(f"not ready within {limit:g} s: {self.errors()}")
+
+    def errors(self):
+        try:
+            with open(os.path.join(self.folder, "err.log"), errors="replace") as f:
+                return f.read()[-600:]
+        except FileNotFoundError:
+            return ""
+
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        if self.process:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait(10)
+
+    def terminate(self, limit=20.0):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(limit)
+
+    def request(self, method, path, body=None, headers=(), admin=False, limit=70.0):
+        address = self.admin if admin else self.client
+        connection = http.client.HTTPConnection(*address, timeout=limit)
+        try:
+            connection.putrequest(method, path, skip_accept_encoding=True)
+            data = None if body is None else body.encode()
+            if data is not None:
+                connection.putheader("Content-Type", "application/json")
+            if method == "POST":
+                connection.putheader("Content-Length", str(len(data or b"")))
+            for name, value in headers:
+                connection.putheader(name, value)
+            connection.endheaders(data)
+            response = connection.getresponse()
+            return Answer(response.status, response.headers, response.read())
+        finally:
+            connection.close()
