@@ -12,8 +12,9 @@ SENT = ("in_flight", "maybe_sent", "answered")
 
 
 def same(actual, wanted):
-    """`-` is nothing or anything absent, `a|b` either, `*` anything."""
-    return wanted == "*" or (actual if actual not in (None, "") else "-") in wanted.split("|")
+    """`-` is nothing or anything absent, `a/b` either, `*` anything."""
+    actual = actual if actual not in (None, "") else "-"
+    return wanted == "*" or actual == wanted or actual in wanted.split("/")
 
 
 def within(value, wanted):
@@ -109,9 +110,23 @@ def keys_of(world, tool):
 def expect_keys(world, tool, what):
     """`keys api.w same` or `distinct`: of all its requests."""
     keys = keys_of(world, tool)
+    if not keys:
+        return None
     wanted = 1 if what == "same" else len(keys)
     if len(set(keys)) != wanted or None in keys or "" in keys:
         return f"keys at {tool} are {keys}"
+
+
+def expect_different_keys(world, tool, count):
+    keys = set(keys_of(world, tool))
+    if not within(len(keys), count):
+        return f"keys at {tool} are {keys}"
+
+
+def expect_field(world, name, field, wanted):
+    found = world.step(name) if "." in name else world.get(name)
+    if not same(found.get(field), wanted):
+        return f"{name} {field} is {found.get(field)!r}"
 
 
 def expect_bodies(world, tool, what):

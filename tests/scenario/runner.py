@@ -151,7 +151,7 @@ class World:
     def do_submit(self, name, *words):
         """`submit a [as b] [key K] [times N] [-> STATUS [code]]`"""
         options = dict(zip(words[::2], words[1::2])) if "->" not in words else dict(zip(words[:words.index("->")][::2], words[:words.index("->")][1::2]))
-        wanted = words[words.index("->") + 1:] if "->" in words else ("200|201",)
+        wanted = words[words.index("->") + 1:] if "->" in words else ("200/201",)
         label, times = options.get("as", name), int(options.get("times", 1))
         answers = [None] * times
         labels = [label if i == 0 else f"{label}#{i + 1}" for i in range(times)]
@@ -167,7 +167,7 @@ class World:
             if answer is None:
                 self.problems.append(f"submit {name}: no answer")
                 continue
-            self.check(str(answer.status) in wanted[0].split("|"), f"submit {name}: {answer.status} {answer.body[:300]}")
+            self.check(str(answer.status) in wanted[0].split("/"), f"submit {name}: {answer.status} {answer.body[:300]}")
             if len(wanted) > 1:
                 self.check(answer.json.get("code") == wanted[1], f"submit {name}: code {answer.json.get('code')}")
 
@@ -191,7 +191,7 @@ class World:
         self.check(len({self.runs[n] for n in names}) == len(names), f"{names} are not {len(names)} runs")
 
     def do_wait(self, what, *words):
-        """`wait a succeeded|failed [15s]`, `wait a settled`, `wait all a settled`, `wait hits api.w 2`, `wait step a.w waiting`, `wait dead`,
+        """`wait a succeeded/failed [15s]`, `wait a settled`, `wait all a settled`, `wait hits api.w 2`, `wait step a.w waiting`, `wait dead`,
         `wait event a run.settled`"""
         if what in ("hits", "seen"):
             tool, count = self.tool(words[0]), int(words[1])
@@ -208,15 +208,15 @@ class World:
                 self.do_wait(label, *words[1:])
             return
         if what == "step":
-            self.until(lambda: self.step(words[0])["status"] in words[1].split("|"), f"step {words[0]} {words[1]}")
+            self.until(lambda: self.step(words[0])["status"] in words[1].split("/"), f"step {words[0]} {words[1]}")
             return
-        wanted = "succeeded|failed|cancelled|unknown" if words[0] == "settled" else words[0]
+        wanted = "succeeded/failed/cancelled/unknown" if words[0] == "settled" else words[0]
         limit = behaviour.seconds(words[1]) if len(words) > 1 else WAIT_SECONDS
         end = time.monotonic() + limit
         while True:
             left = max(1, int((end - time.monotonic()) * 1000))
             run = self.product.request("GET", f"/v1/runs/{self.runs[what]}?wait={min(left, 200 if 'waiting' in wanted or 'running' in wanted else 5000)}ms").json
-            if run["status"] in wanted.split("|"):
+            if run["status"] in wanted.split("/"):
                 self.settled_at[what] = time.monotonic()
                 return
             if time.monotonic() > end:
