@@ -85,7 +85,9 @@ bool settle_closed(Breaker& b, const BreakerRule& rule, Outcome outcome, std::st
 bool settle_probe(Breaker& b, const BreakerRule& rule, Outcome outcome, std::string_view cause, Instant now,
                   Random& random) {
   switch (outcome) {
-    case Outcome::success: become_closed(b, now); break;
+    case Outcome::success:
+      become_closed(b, now);
+      break;
     case Outcome::failure:
       b.last_cause = cause;
       become_open(b, rule, now, random);
@@ -127,18 +129,22 @@ Admission admit(Breaker& b, const BreakerRule& rule, Instant now, Instant lease_
   return take_probe(b, now, lease_until);
 }
 
-bool settle(Breaker& b, const BreakerRule& rule, std::uint64_t generation, Outcome outcome, std::string_view cause,
-            Instant now, Random& random) {
+bool settle(Breaker& b, const BreakerRule& rule, std::uint64_t generation, Outcome outcome,
+            std::string_view cause, Instant now, Random& random) {
   if (!rule.enabled || generation != b.generation || b.forced_open) return false;
   switch (b.state) {
-    case BreakerState::closed: return settle_closed(b, rule, outcome, cause, now, random);
-    case BreakerState::half_open: return settle_probe(b, rule, outcome, cause, now, random);
-    case BreakerState::open: break;  // nobody was admitted under an open breaker's generation
+    case BreakerState::closed:
+      return settle_closed(b, rule, outcome, cause, now, random);
+    case BreakerState::half_open:
+      return settle_probe(b, rule, outcome, cause, now, random);
+    case BreakerState::open:
+      break;  // nobody was admitted under an open breaker's generation
   }
   return false;
 }
 
-void force_open(Breaker& b, std::string_view by, std::string_view why, std::optional<Instant> until, Instant now) {
+void force_open(Breaker& b, std::string_view by, std::string_view why, std::optional<Instant> until,
+                Instant now) {
   enter(b, BreakerState::open, now);
   b.forced_open = true;
   b.until = until;

@@ -11,24 +11,36 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kActionWords{"done"sv,         "retry"sv,       "retry once"sv,  "resend"sv, "resend once"sv,
-                                  "wait once"sv,    "wait, resend"sv, "check"sv,      "unknown"sv, "stop"sv,
-                                  "result lost"sv,  "result too large"sv, "repair session"sv};
+constexpr std::array kActionWords{"done"sv,          "retry"sv,     "retry once"sv,   "resend"sv,
+                                  "resend once"sv,   "wait once"sv, "wait, resend"sv, "check"sv,
+                                  "unknown"sv,       "stop"sv,      "result lost"sv,  "result too large"sv,
+                                  "repair session"sv};
 static_assert(kActionWords.size() == std::to_underlying(Action::repair_session) + 1);
 
 Action action_for(const Row& row, Kind kind) {
   switch (kind) {
-    case Kind::read: return row.read;
-    case Kind::keyed: return row.keyed;
-    case Kind::checkable: return row.checkable;
-    case Kind::plain: break;
+    case Kind::read:
+      return row.read;
+    case Kind::keyed:
+      return row.keyed;
+    case Kind::checkable:
+      return row.checkable;
+    case Kind::plain:
+      break;
   }
   return row.plain;
 }
 
-bool struck(const Strikes& s) { return s.server || s.tool || s.gate; }
+bool struck(const Strikes& s) {
+  return s.server || s.tool || s.gate;
+}
 
-bool gave_up(const Evidence& e) { return e.failure == Failure::timeout || e.failure == Failure::cancelled; }
+/// Ended by us, not by the server. A failed handshake may be a timeout: where the deadline was cut short it
+/// is taken for one.
+bool says_nothing(const Evidence& e, bool clipped) {
+  if (e.failure == Failure::cancelled) return true;
+  return clipped && (e.failure == Failure::timeout || e.failure == Failure::handshake);
+}
 
 Delivery delivery_of(const Evidence& e, const Finding& found, Verdict verdict) {
   if (verdict == Verdict::not_sent) return Delivery::not_sent;
@@ -39,13 +51,17 @@ Delivery delivery_of(const Evidence& e, const Finding& found, Verdict verdict) {
     case Failure::body_unreadable:
     case Failure::session_lost:
     case Failure::redirect_limit:
-    case Failure::malformed_rpc: return Delivery::answered;
-    default: return Delivery::maybe_sent;
+    case Failure::malformed_rpc:
+      return Delivery::answered;
+    default:
+      return Delivery::maybe_sent;
   }
 }
 
 /// A well-formed Retry-After; whether its time is still ahead only the caller can tell.
-bool names_a_time(const Evidence& e) { return retry_after_wait(e.retry_after, {}, Instant{0}).has_value(); }
+bool names_a_time(const Evidence& e) {
+  return retry_after_wait(e.retry_after, {}, Instant{0}).has_value();
+}
 
 void apply_refusal(Judgement& j, const Evidence& e) {
   j.verdict = Verdict::refused;
@@ -85,8 +101,12 @@ void apply_failure_details(Judgement& j, const Evidence& e) {
       j.klass = AttemptClass::connect;
       j.strikes = {};
       break;
-    case Failure::bad_session: j.klass = AttemptClass::malformed; break;
-    case Failure::not_listed: j.failure = Reason::tool_not_found; break;
+    case Failure::bad_session:
+      j.klass = AttemptClass::malformed;
+      break;
+    case Failure::not_listed:
+      j.failure = Reason::tool_not_found;
+      break;
     case Failure::foreign:
       j.strikes.server = true;
       break;
@@ -99,7 +119,8 @@ void apply_failure_details(Judgement& j, const Evidence& e) {
       if (j.verdict == Verdict::not_sent) j.failure = Reason::cancelled;
       if (j.verdict == Verdict::ambiguous) j.doubt = Reason::cancelled_in_flight;
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -133,7 +154,7 @@ Judgement classify(const Evidence& evidence, const ToolPolicy& policy, Kind kind
   if (j.verdict == Verdict::ok) j.row = {};
   if (j.action == Action::check && !policy.check) j.action = Action::unknown;
   if (kind == Kind::read) j.doubt = Reason::none;
-  if (gave_up(evidence) && (clipped || evidence.failure == Failure::cancelled)) j.strikes = {};
+  if (says_nothing(evidence, clipped)) j.strikes = {};
   apply_successes(j, found);
   j.delivery = delivery_of(evidence, found, j.verdict);
   return j;

@@ -142,6 +142,8 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const Row> failure_table() { return kRows; }
+std::span<const Row> failure_table() {
+  return kRows;
+}
 
 }  // namespace holdfast

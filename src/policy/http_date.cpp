@@ -147,7 +147,8 @@ std::optional<Instant> parse_asctime(std::string_view text) {
 }  // namespace
 
 bool is_day_name(std::string_view text) {
-  return std::ranges::any_of(kDays, [&](std::string_view day) { return text == day || text == day.substr(0, 3); });
+  return std::ranges::any_of(kDays,
+                             [&](std::string_view day) { return text == day || text == day.substr(0, 3); });
 }
 
 std::optional<Instant> parse_http_date(std::string_view text, Instant now) {

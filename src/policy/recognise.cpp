@@ -11,7 +11,8 @@
 namespace holdfast {
 namespace {
 
-constexpr std::size_t kPatternBytes = 64 * 1024;  // of a plain answer's body that error patterns are looked for in
+constexpr std::size_t kPatternBytes =
+    64 * 1024;  // of a plain answer's body that error patterns are looked for in
 
 struct StatusRow {
   int status;
@@ -34,7 +35,9 @@ constexpr std::array kStatusRows{
     StatusRow{524, "E12"}, StatusRow{525, "E13"}, StatusRow{526, "E13"}, StatusRow{529, "E15"},
 };
 
-bool is_2xx(int status) { return status >= 200 && status <= 299; }
+bool is_2xx(int status) {
+  return status >= 200 && status <= 299;
+}
 
 bool any_in(std::string_view text, std::span<const std::string_view> words) {
   return std::ranges::any_of(words, [&](std::string_view w) { return contains_word(text, w); });
@@ -44,12 +47,16 @@ bool any_in(std::string_view text, const std::vector<std::string>& patterns) {
   return std::ranges::any_of(patterns, [&](const std::string& p) { return contains_word(text, p); });
 }
 
-constexpr std::array<std::string_view, 5> kInFlight{"in progress", "in flight", "in-flight", "processing", "concurrent"};
+constexpr std::array<std::string_view, 5> kInFlight{"in progress", "in flight", "in-flight", "processing",
+                                                    "concurrent"};
 constexpr std::array<std::string_view, 2> kKey{"key", "idempoten"};
-constexpr std::array<std::string_view, 5> kOtherPayload{"used", "reuse", "different", "mismatch", "same param"};
+constexpr std::array<std::string_view, 5> kOtherPayload{"used", "reuse", "different", "mismatch",
+                                                        "same param"};
 constexpr std::array<std::string_view, 3> kExists{"exist", "duplicate", "unique"};
 
-bool says_key_reused(std::string_view text) { return any_in(text, kKey) && any_in(text, kOtherPayload); }
+bool says_key_reused(std::string_view text) {
+  return any_in(text, kKey) && any_in(text, kOtherPayload);
+}
 
 std::string_view conflict_row(std::string_view text, Kind kind) {
   if (kind == Kind::keyed && any_in(text, kInFlight)) return "D6";
@@ -102,22 +109,31 @@ bool fails_success_rule(const Evidence& e, const ToolPolicy& policy) {
 
 std::string_view rpc_row(std::int64_t code) {
   switch (code) {
-    case -32700: return "F1";
-    case -32600: return "F2";
-    case -32601: return "F3";
-    case -32602: return "F4";
-    case -32603: return "F5";
-    case -32042: return "F8";
+    case -32700:
+      return "F1";
+    case -32600:
+      return "F2";
+    case -32601:
+      return "F3";
+    case -32602:
+      return "F4";
+    case -32603:
+      return "F5";
+    case -32042:
+      return "F8";
     case -32020:
     case -32021:
-    case -32022: return "F9";
-    case -32800: return "F10";
-    default: return code >= -32019 && code <= -32000 ? "F7" : "other";
+    case -32022:
+      return "F9";
+    case -32800:
+      return "F10";
+    default:
+      return code >= -32019 && code <= -32000 ? "F7" : "other";
   }
 }
 
-/// An error status around an MCP answer: the stricter of the two decides, and a reviewed refusal or a missing credential is
-/// settled by the status alone.
+/// An error status around an MCP answer: the stricter of the two decides, and a reviewed refusal or a missing
+/// credential is settled by the status alone.
 Finding stricter(const Finding& body, const Evidence& e, const ToolPolicy& policy, Kind kind) {
   const int status = e.http_status;
   if (status == 0 || is_2xx(status)) return body;
@@ -144,9 +160,10 @@ Finding by_answer(const Evidence& e, const ToolPolicy& policy, Kind kind) {
     case Answer::tool_error:
       return stricter({.row = tool_error_row(e, policy.errors), .complete = true}, e, policy, kind);
     case Answer::rpc_error:
-      return stricter({.row = e.rpc_code ? rpc_row(*e.rpc_code) : "F15", .complete = e.rpc_code.has_value()}, e, policy,
-                      kind);
-    case Answer::none: break;
+      return stricter({.row = e.rpc_code ? rpc_row(*e.rpc_code) : "F15", .complete = e.rpc_code.has_value()},
+                      e, policy, kind);
+    case Answer::none:
+      break;
   }
   return {.row = "other"};
 }
@@ -154,11 +171,16 @@ Finding by_answer(const Evidence& e, const ToolPolicy& policy, Kind kind) {
 /// A break or a silence before the first request byte was accepted.
 std::string_view never_sent_row(Phase phase) {
   switch (phase) {
-    case Phase::dns: return "A2";
-    case Phase::proxy: return "A6";
-    case Phase::tls: return "A7";
-    case Phase::tx0: return "A9";
-    default: return "A4";
+    case Phase::dns:
+      return "A2";
+    case Phase::proxy:
+      return "A6";
+    case Phase::tls:
+      return "A7";
+    case Phase::tx0:
+      return "A9";
+    default:
+      return "A4";
   }
 }
 
@@ -182,38 +204,65 @@ std::string_view claimed_unsent_row(const Evidence& e, std::string_view row) {
 
 std::string_view failure_row(const Evidence& e) {
   switch (e.failure) {
-    case Failure::dns_temporary: return claimed_unsent_row(e, "A2");
-    case Failure::dns_not_found: return claimed_unsent_row(e, "A3");
-    case Failure::connect: return claimed_unsent_row(e, "A4");
-    case Failure::local_resource: return claimed_unsent_row(e, "A5");
+    case Failure::dns_temporary:
+      return claimed_unsent_row(e, "A2");
+    case Failure::dns_not_found:
+      return claimed_unsent_row(e, "A3");
+    case Failure::connect:
+      return claimed_unsent_row(e, "A4");
+    case Failure::local_resource:
+      return claimed_unsent_row(e, "A5");
     case Failure::proxy:
-    case Failure::proxy_auth: return claimed_unsent_row(e, "A6");
-    case Failure::tls_handshake: return claimed_unsent_row(e, "A7");
-    case Failure::tls_certificate: return claimed_unsent_row(e, "A8");
-    case Failure::dead_connection: return claimed_unsent_row(e, "A9");
-    case Failure::process_start: return claimed_unsent_row(e, "A13");
-    case Failure::address_refused: return "A8";
+    case Failure::proxy_auth:
+      return claimed_unsent_row(e, "A6");
+    case Failure::tls_handshake:
+      return claimed_unsent_row(e, "A7");
+    case Failure::tls_certificate:
+      return claimed_unsent_row(e, "A8");
+    case Failure::dead_connection:
+      return claimed_unsent_row(e, "A9");
+    case Failure::process_start:
+      return claimed_unsent_row(e, "A13");
+    case Failure::address_refused:
+      return "A8";
     // The handshake has an exchange of its own; the call had not left.
     case Failure::handshake:
-    case Failure::bad_session: return "A4";
-    case Failure::not_listed: return "A1";
+    case Failure::bad_session:
+      return "A4";
+    case Failure::not_listed:
+      return "A1";
     case Failure::send_cut:
-    case Failure::connection_lost: return lost_row(e);
+    case Failure::connection_lost:
+      return lost_row(e);
     case Failure::timeout:
-    case Failure::cancelled: return given_up_row(e);
-    case Failure::bad_framing: return "B9";
-    case Failure::foreign: return "B10";
-    case Failure::tls_client_certificate: return "B8";
-    case Failure::process_exit: return e.phase < Phase::tx_part ? "A13" : "B11";
-    case Failure::stream_ended: return "B13";
-    case Failure::body_cut: return e.over_mcp ? "B13" : "B5";
-    case Failure::body_unreadable: return e.over_mcp ? "F15" : "B9";
-    case Failure::too_large: return "C3";
-    case Failure::session_lost: return "D4";
-    case Failure::redirect_limit: return "C6";
-    case Failure::malformed_rpc: return "F15";
-    case Failure::crashed: return "B12";
-    case Failure::none: break;
+    case Failure::cancelled:
+      return given_up_row(e);
+    case Failure::bad_framing:
+      return "B9";
+    case Failure::foreign:
+      return "B10";
+    case Failure::tls_client_certificate:
+      return "B8";
+    case Failure::process_exit:
+      return e.phase < Phase::tx_part ? "A13" : "B11";
+    case Failure::stream_ended:
+      return "B13";
+    case Failure::body_cut:
+      return e.over_mcp ? "B13" : "B5";
+    case Failure::body_unreadable:
+      return e.over_mcp ? "F15" : "B9";
+    case Failure::too_large:
+      return "C3";
+    case Failure::session_lost:
+      return "D4";
+    case Failure::redirect_limit:
+      return "C6";
+    case Failure::malformed_rpc:
+      return "F15";
+    case Failure::crashed:
+      return "B12";
+    case Failure::none:
+      break;
   }
   return "other";
 }
@@ -230,8 +279,10 @@ bool head_decides(const Evidence& e) {
     case Failure::body_cut:
     case Failure::body_unreadable:
     case Failure::too_large:
-    case Failure::malformed_rpc: return e.phase >= Phase::rx_head && e.http_status >= 300;
-    default: return false;
+    case Failure::malformed_rpc:
+      return e.phase >= Phase::rx_head && e.http_status >= 300;
+    default:
+      return false;
   }
 }
 
@@ -244,9 +295,12 @@ std::string_view landed_row(const Evidence& e) {
     case Failure::timeout:
     case Failure::cancelled:
     case Failure::stream_ended:
-    case Failure::body_cut: return "C1";
-    case Failure::body_unreadable: return "C2";
-    default: return {};
+    case Failure::body_cut:
+      return "C1";
+    case Failure::body_unreadable:
+      return "C2";
+    default:
+      return {};
   }
 }
 

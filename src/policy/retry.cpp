@@ -11,7 +11,9 @@ namespace {
 constexpr std::size_t kMaxHeaderBytes = 8 * 1024;
 constexpr std::int64_t kLongestSeconds = kLongestDuration.count() / 1000;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view blanks = " \t";
@@ -20,7 +22,8 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// Takes the next element of a comma-separated list off `rest`; the comma inside a date is part of its element.
+/// Takes the next element of a comma-separated list off `rest`; the comma inside a date is part of its
+/// element.
 std::string_view next_element(std::string_view& rest) {
   auto end = rest.find(',');
   if (end != std::string_view::npos && is_day_name(trim(rest.substr(0, end)))) end = rest.find(',', end + 1);
@@ -29,7 +32,8 @@ std::string_view next_element(std::string_view& rest) {
   return element;
 }
 
-/// Whole seconds, a fraction counting as one more; nullopt when this is no such number. Clamped, so that no number wraps.
+/// Whole seconds, a fraction counting as one more; nullopt when this is no such number. Clamped, so that no
+/// number wraps.
 std::optional<Duration> parse_seconds(std::string_view text) {
   std::int64_t seconds = 0;
   std::size_t i = 0;
@@ -45,7 +49,9 @@ std::optional<Duration> parse_seconds(std::string_view text) {
   return Duration{std::min(seconds, kLongestSeconds) * 1000};
 }
 
-Duration to_whole_seconds(Duration d) { return Duration{(d.count() + 999) / 1000 * 1000}; }
+Duration to_whole_seconds(Duration d) {
+  return Duration{(d.count() + 999) / 1000 * 1000};
+}
 
 /// Measured by our clock and by the answering clock: the longer distance is never too short.
 Duration distance(Instant target, std::string_view date, Instant now) {
@@ -59,7 +65,8 @@ Duration distance(Instant target, std::string_view date, Instant now) {
 Duration backoff_wait(const Backoff& backoff, std::uint32_t attempts, Random& random) {
   const auto cap = std::max<std::int64_t>(backoff.cap.count(), 0);
   auto limit = std::clamp<std::int64_t>(backoff.base.count(), 0, cap);
-  for (std::uint32_t i = 1; i < attempts && limit > 0 && limit < cap; ++i) limit = limit > cap / 2 ? cap : limit * 2;
+  for (std::uint32_t i = 1; i < attempts && limit > 0 && limit < cap; ++i)
+    limit = limit > cap / 2 ? cap : limit * 2;
   return Duration{random.up_to(limit)};
 }
 
@@ -78,9 +85,10 @@ std::optional<Duration> retry_after_wait(std::string_view header, std::string_vi
   return longest;
 }
 
-CallDeadline nest_deadline(Duration tool_deadline, std::optional<Duration> step_deadline, Instant run_deadline,
-                           Instant now) {
-  const auto own = std::max(step_deadline ? std::min(tool_deadline, *step_deadline) : tool_deadline, Duration{0});
+CallDeadline nest_deadline(Duration tool_deadline, std::optional<Duration> step_deadline,
+                           Instant run_deadline, Instant now) {
+  const auto own =
+      std::max(step_deadline ? std::min(tool_deadline, *step_deadline) : tool_deadline, Duration{0});
   const auto left = std::max(run_deadline - now, Duration{0});
   const auto span = std::min(own, left);
   return {.at = now + span, .span = span, .clipped = left < own};

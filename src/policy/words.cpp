@@ -20,9 +20,9 @@ template <>
 inline constexpr std::array kWords<Kind>{"read"sv, "keyed"sv, "checkable"sv, "plain"sv};
 
 template <>
-inline constexpr std::array kWords<Phase>{"local"sv,   "dns"sv,          "tcp"sv,     "proxy"sv,        "tls"sv,
-                                          "tx0"sv,     "tx_part"sv,      "tx_all"sv,  "rx_part_head"sv, "rx_head"sv,
-                                          "rx_part_body"sv, "rx_all"sv,  "parsed"sv};
+inline constexpr std::array kWords<Phase>{
+    "local"sv,  "dns"sv,          "tcp"sv,     "proxy"sv,        "tls"sv,    "tx0"sv,   "tx_part"sv,
+    "tx_all"sv, "rx_part_head"sv, "rx_head"sv, "rx_part_body"sv, "rx_all"sv, "parsed"sv};
 
 template <>
 inline constexpr std::array kWords<AttemptKind>{"call"sv, "check"sv, "fallback"sv, "probe"sv};
@@ -31,13 +31,14 @@ template <>
 inline constexpr std::array kWords<Delivery>{"in_flight"sv, "not_sent"sv, "maybe_sent"sv, "answered"sv};
 
 template <>
-inline constexpr std::array kWords<Verdict>{""sv, "ok"sv, "not_sent"sv, "refused"sv, "ambiguous"sv, "landed"sv};
+inline constexpr std::array kWords<Verdict>{""sv,        "ok"sv,        "not_sent"sv,
+                                            "refused"sv, "ambiguous"sv, "landed"sv};
 
 template <>
 inline constexpr std::array kWords<AttemptClass>{
-    ""sv,         "ok"sv,       "dns"sv,       "connect"sv,    "tls"sv,       "reset"sv,     "timeout"sv,   "http_4xx"sv,
-    "http_429"sv, "http_5xx"sv, "redirect"sv,  "rpc_error"sv,  "tool_error"sv, "malformed"sv, "too_large"sv,
-    "cancelled"sv, "crashed"sv};
+    ""sv,           "ok"sv,        "dns"sv,       "connect"sv,   "tls"sv,      "reset"sv,
+    "timeout"sv,    "http_4xx"sv,  "http_429"sv,  "http_5xx"sv,  "redirect"sv, "rpc_error"sv,
+    "tool_error"sv, "malformed"sv, "too_large"sv, "cancelled"sv, "crashed"sv};
 
 template <>
 inline constexpr std::array kWords<Reason>{""sv,
@@ -86,14 +87,30 @@ std::string_view word_of(E value) {
 
 }  // namespace
 
-std::string_view word(Effect value) { return word_of(value); }
-std::string_view word(Kind value) { return word_of(value); }
-std::string_view word(Phase value) { return word_of(value); }
-std::string_view word(AttemptKind value) { return word_of(value); }
-std::string_view word(Delivery value) { return word_of(value); }
-std::string_view word(Verdict value) { return word_of(value); }
-std::string_view word(AttemptClass value) { return word_of(value); }
-std::string_view word(Reason value) { return word_of(value); }
+std::string_view word(Effect value) {
+  return word_of(value);
+}
+std::string_view word(Kind value) {
+  return word_of(value);
+}
+std::string_view word(Phase value) {
+  return word_of(value);
+}
+std::string_view word(AttemptKind value) {
+  return word_of(value);
+}
+std::string_view word(Delivery value) {
+  return word_of(value);
+}
+std::string_view word(Verdict value) {
+  return word_of(value);
+}
+std::string_view word(AttemptClass value) {
+  return word_of(value);
+}
+std::string_view word(Reason value) {
+  return word_of(value);
+}
 
 template <class E>
 std::optional<E> from_word(std::string_view text) {

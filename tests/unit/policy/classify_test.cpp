@@ -10,7 +10,9 @@ using namespace holdfast::sample;
 
 namespace {
 
-Judgement plain(const Evidence& e, const ToolPolicy& p = policy()) { return classify(e, p, Kind::plain, false); }
+Judgement plain(const Evidence& e, const ToolPolicy& p = policy()) {
+  return classify(e, p, Kind::plain, false);
+}
 
 Evidence http_ok(std::string result) {
   auto e = http(200);
@@ -19,7 +21,11 @@ Evidence http_ok(std::string result) {
 }
 
 Evidence mcp_result(std::string result, int status = 200) {
-  return {.phase = Phase::parsed, .answer = Answer::result, .http_status = status, .result = std::move(result), .over_mcp = true};
+  return {.phase = Phase::parsed,
+          .answer = Answer::result,
+          .http_status = status,
+          .result = std::move(result),
+          .over_mcp = true};
 }
 
 }  // namespace
@@ -234,11 +240,16 @@ TEST_CASE("timeouts: the phase says what is possible, and clipped ones strike no
       {Phase::tcp, 0, false, Verdict::not_sent, Reason::none, AttemptClass::connect, Delivery::not_sent},
       {Phase::tls, 0, false, Verdict::not_sent, Reason::none, AttemptClass::tls, Delivery::not_sent},
       {Phase::tx0, 0, false, Verdict::not_sent, Reason::none, AttemptClass::timeout, Delivery::not_sent},
-      {Phase::tx_part, 0, false, Verdict::ambiguous, Reason::timed_out, AttemptClass::timeout, Delivery::maybe_sent},
-      {Phase::tx_all, 0, false, Verdict::ambiguous, Reason::timed_out, AttemptClass::timeout, Delivery::maybe_sent},
-      {Phase::rx_part_head, 0, false, Verdict::ambiguous, Reason::timed_out, AttemptClass::timeout, Delivery::maybe_sent},
-      {Phase::rx_part_body, 200, true, Verdict::ambiguous, Reason::timed_out, AttemptClass::timeout, Delivery::maybe_sent},
-      {Phase::rx_part_body, 200, false, Verdict::landed, Reason::none, AttemptClass::timeout, Delivery::answered},
+      {Phase::tx_part, 0, false, Verdict::ambiguous, Reason::timed_out, AttemptClass::timeout,
+       Delivery::maybe_sent},
+      {Phase::tx_all, 0, false, Verdict::ambiguous, Reason::timed_out, AttemptClass::timeout,
+       Delivery::maybe_sent},
+      {Phase::rx_part_head, 0, false, Verdict::ambiguous, Reason::timed_out, AttemptClass::timeout,
+       Delivery::maybe_sent},
+      {Phase::rx_part_body, 200, true, Verdict::ambiguous, Reason::timed_out, AttemptClass::timeout,
+       Delivery::maybe_sent},
+      {Phase::rx_part_body, 200, false, Verdict::landed, Reason::none, AttemptClass::timeout,
+       Delivery::answered},
   };
   for (const auto& c : cases) {
     const auto e = failed(Failure::timeout, c.phase, c.status, c.over_mcp);
@@ -254,6 +265,9 @@ TEST_CASE("timeouts: the phase says what is possible, and clipped ones strike no
   }
   CHECK(plain(failed(Failure::timeout, Phase::tx_all)).strikes.tool);
   CHECK(classify(http(500), policy(), Kind::plain, true).strikes.tool);
+  const auto handshake = failed(Failure::handshake, Phase::local, 0, true);
+  CHECK(plain(handshake).strikes.server);
+  CHECK_FALSE(classify(handshake, policy(), Kind::plain, true).strikes.server);
 }
 
 TEST_CASE("a cancelled call strikes nobody and leaves the doubt that the phase leaves") {
@@ -292,7 +306,8 @@ TEST_CASE("local failures") {
 }
 
 TEST_CASE("what a read keeps of the rows about lost answers") {
-  CHECK(classify(failed(Failure::body_cut, Phase::rx_part_body, 200), policy(), Kind::read, false).failure == Reason::none);
+  CHECK(classify(failed(Failure::body_cut, Phase::rx_part_body, 200), policy(), Kind::read, false).failure ==
+        Reason::none);
   CHECK(classify(failed(Failure::body_unreadable, Phase::rx_all, 200), policy(), Kind::read, false).failure ==
         Reason::malformed_answer);
   CHECK(classify(failed(Failure::too_large, Phase::rx_all, 200), policy(), Kind::read, false).failure ==
@@ -317,7 +332,8 @@ TEST_CASE("classes of what no row names") {
 }
 
 TEST_CASE("complete refusals and business errors are successes for both breakers") {
-  for (const auto& e : {http(400), http(404), http(409), http(422), http(401), http(501), rpc(-32602), tool_error("no such x")}) {
+  for (const auto& e : {http(400), http(404), http(409), http(422), http(401), http(501), rpc(-32602),
+                        tool_error("no such x")}) {
     const auto j = plain(e);
     CAPTURE(j.row);
     CHECK(j.success_for_server);

@@ -25,7 +25,11 @@ inline Evidence http(int status, std::string text = {}, std::string retry_after 
 }
 
 inline Evidence rpc(std::int64_t code, int status = 200) {
-  return {.phase = Phase::parsed, .answer = Answer::rpc_error, .http_status = status, .rpc_code = code, .over_mcp = true};
+  return {.phase = Phase::parsed,
+          .answer = Answer::rpc_error,
+          .http_status = status,
+          .rpc_code = code,
+          .over_mcp = true};
 }
 
 inline Evidence tool_error(std::string text) {

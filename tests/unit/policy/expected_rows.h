@@ -1,5 +1,6 @@
 #pragma once
-// The failure table once more, written down from its description and not from the code, to be compared with it.
+// The failure table once more, written down from its description and not from the code, to be compared with
+// it.
 #include <array>
 #include <string_view>
 

@@ -199,9 +199,10 @@ TEST_CASE("deadlines nest and say which one decided") {
     bool clipped;
   };
   const Case cases[] = {
-      {3'000, 0, 10'000, 3'000, false},  {3'000, 0, 2'000, 2'000, true},      {3'000, 1'000, 10'000, 1'000, false},
-      {3'000, 20'000, 10'000, 3'000, false}, {3'000, 0, 3'000, 3'000, false}, {3'000, 0, 0, 0, true},
-      {3'000, 0, -5'000, 0, true},       {3'000, 500, 400, 400, true},
+      {3'000, 0, 10'000, 3'000, false},     {3'000, 0, 2'000, 2'000, true},
+      {3'000, 1'000, 10'000, 1'000, false}, {3'000, 20'000, 10'000, 3'000, false},
+      {3'000, 0, 3'000, 3'000, false},      {3'000, 0, 0, 0, true},
+      {3'000, 0, -5'000, 0, true},          {3'000, 500, 400, 400, true},
   };
   for (const auto& c : cases) {
     CAPTURE(c.tool, c.step, c.run_left);

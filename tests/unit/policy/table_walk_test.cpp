@@ -11,31 +11,50 @@ namespace {
 
 std::string_view letters(Verdict v) {
   switch (v) {
-    case Verdict::not_sent: return "N";
-    case Verdict::refused: return "R";
-    case Verdict::ambiguous: return "A";
-    case Verdict::landed: return "H";
-    case Verdict::ok: return "OK";
-    case Verdict::none: break;
+    case Verdict::not_sent:
+      return "N";
+    case Verdict::refused:
+      return "R";
+    case Verdict::ambiguous:
+      return "A";
+    case Verdict::landed:
+      return "H";
+    case Verdict::ok:
+      return "OK";
+    case Verdict::none:
+      break;
   }
   return "?";
 }
 
 std::string_view letters(Action a) {
   switch (a) {
-    case Action::done: return "DONE";
-    case Action::retry: return "RT";
-    case Action::retry_once: return "RT1";
-    case Action::resend: return "RS";
-    case Action::resend_once: return "RS1";
-    case Action::wait_once: return "WAIT";
-    case Action::wait_resend: return "WAIT,RS";
-    case Action::check: return "PB";
-    case Action::unknown: return "UNK";
-    case Action::stop: return "STOP";
-    case Action::result_lost: return "LOST";
-    case Action::result_too_large: return "LARGE";
-    case Action::repair_session: return "REPAIR";
+    case Action::done:
+      return "DONE";
+    case Action::retry:
+      return "RT";
+    case Action::retry_once:
+      return "RT1";
+    case Action::resend:
+      return "RS";
+    case Action::resend_once:
+      return "RS1";
+    case Action::wait_once:
+      return "WAIT";
+    case Action::wait_resend:
+      return "WAIT,RS";
+    case Action::check:
+      return "PB";
+    case Action::unknown:
+      return "UNK";
+    case Action::stop:
+      return "STOP";
+    case Action::result_lost:
+      return "LOST";
+    case Action::result_too_large:
+      return "LARGE";
+    case Action::repair_session:
+      return "REPAIR";
   }
   return "?";
 }
@@ -46,10 +65,14 @@ std::string letters(Strikes s) {
 
 std::string_view action_of(const expected::Row& row, Kind kind) {
   switch (kind) {
-    case Kind::read: return row.read;
-    case Kind::keyed: return row.keyed;
-    case Kind::checkable: return row.checkable;
-    case Kind::plain: break;
+    case Kind::read:
+      return row.read;
+    case Kind::keyed:
+      return row.keyed;
+    case Kind::checkable:
+      return row.checkable;
+    case Kind::plain:
+      break;
   }
   return row.plain;
 }
@@ -72,7 +95,8 @@ using F = Failure;
 using P = Phase;
 constexpr bool kMcp = true;
 
-/// At least one attempt for every row that can be seen from outside, and every status and code that a row lists.
+/// At least one attempt for every row that can be seen from outside, and every status and code that a row
+/// lists.
 std::vector<Sample> samples() {
   std::vector<Sample> out{
       {"A2", "dns", failed(F::dns_temporary, P::dns)},
@@ -228,7 +252,8 @@ TEST_CASE("every sample falls into its row, for every kind") {
 }
 
 TEST_CASE("every row that a transport can produce has a sample") {
-  std::set<std::string_view> seen{"A1", "A10", "A11", "B6", "B7", "C4", "C5", "D6", "D7", "D14", "D19", "F6", "F16"};
+  std::set<std::string_view> seen{"A1", "A10", "A11", "B6",  "B7", "C4", "C5",
+                                  "D6", "D7",  "D14", "D19", "F6", "F16"};
   for (const auto& s : samples()) seen.insert(s.row);
   for (const auto& row : failure_table()) {
     CAPTURE(row.id);
@@ -237,7 +262,8 @@ TEST_CASE("every row that a transport can produce has a sample") {
 }
 
 TEST_CASE("no row lets a plain write be sent again after a doubt") {
-  const std::set<Action> harmless{Action::unknown, Action::result_lost, Action::result_too_large, Action::done};
+  const std::set<Action> harmless{Action::unknown, Action::result_lost, Action::result_too_large,
+                                  Action::done};
   for (const auto& row : failure_table()) {
     if (row.verdict != Verdict::ambiguous && row.verdict != Verdict::landed) continue;
     CAPTURE(row.id);
