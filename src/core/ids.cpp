@@ -12,7 +12,7 @@ constexpr std::string_view kAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 constexpr std::string_view kRunPrefix = "run_";
 constexpr std::string_view kWritePrefix = "wr_";
 constexpr std::size_t kIdLength = 26;
-constexpr std::uint64_t kHighMask = 0xFFFF;               // 16 of the 80 random bits
+constexpr std::uint64_t kHighMask = 0xFFFF;  // 16 of the 80 random bits
 constexpr std::int64_t kLastTime = (std::int64_t{1} << 48) - 1;
 
 bool is_id_body(std::string_view text) {
@@ -21,7 +21,8 @@ bool is_id_body(std::string_view text) {
 }
 
 bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == '-';
 }
 
 }  // namespace
@@ -33,7 +34,7 @@ std::string RunIds::next(Instant now) {
     high_ = random_.next() & kHighMask;
     low_ = random_.next();
   } else if (++low_ == 0 && (high_ = (high_ + 1) & kHighMask) == 0) {
-    ++last_ms_;   // all 80 bits are used up: borrow the next millisecond
+    ++last_ms_;  // all 80 bits are used up: borrow the next millisecond
   }
   // 128 bits as 26 digits of five bits each, the two missing ones being zeros in front.
   std::uint64_t upper = static_cast<std::uint64_t>(last_ms_) << 16 | high_;
@@ -48,7 +49,9 @@ std::string RunIds::next(Instant now) {
   return id;
 }
 
-bool is_run_id(std::string_view text) { return text.starts_with(kRunPrefix) && is_id_body(text.substr(kRunPrefix.size())); }
+bool is_run_id(std::string_view text) {
+  return text.starts_with(kRunPrefix) && is_id_body(text.substr(kRunPrefix.size()));
+}
 
 std::string write_id(std::string_view run_id, std::size_t step_index) {
   std::string id(kWritePrefix);
@@ -61,17 +64,21 @@ std::string write_id(std::string_view run_id, std::size_t step_index) {
 std::optional<WriteRef> parse_write_id(std::string_view text) {
   constexpr std::size_t kMostDigits = 9;
   constexpr std::size_t kIndexAt = kWritePrefix.size() + kIdLength + 1;
-  if (!text.starts_with(kWritePrefix) || text.size() <= kIndexAt || text[kIndexAt - 1] != '_') return std::nullopt;
+  if (!text.starts_with(kWritePrefix) || text.size() <= kIndexAt || text[kIndexAt - 1] != '_')
+    return std::nullopt;
   const std::string_view body = text.substr(kWritePrefix.size(), kIdLength);
   const std::string_view digits = text.substr(kIndexAt);
-  if (!is_id_body(body) || digits.size() > kMostDigits || (digits.size() > 1 && digits[0] == '0')) return std::nullopt;
+  if (!is_id_body(body) || digits.size() > kMostDigits || (digits.size() > 1 && digits[0] == '0'))
+    return std::nullopt;
   std::size_t index = 0;
   const auto [stop, status] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (status != std::errc{} || stop != digits.data() + digits.size()) return std::nullopt;
   return WriteRef{std::string(kRunPrefix) + std::string(body), index};
 }
 
-bool is_name(std::string_view text) { return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, is_name_character); }
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, is_name_character);
+}
 
 bool is_target(std::string_view text) {
   constexpr std::size_t kLongest = 1'024;
@@ -80,7 +87,7 @@ bool is_target(std::string_view text) {
     const auto byte = static_cast<unsigned char>(text[at]);
     const std::size_t length = utf8::sequence(text, at);
     if (length == 0 || byte < 0x20 || byte == 0x7F) return false;
-    const bool c1 = byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;   // U+0080 to U+009F
+    const bool c1 = byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;  // U+0080 to U+009F
     if (c1) return false;
     at += length;
   }
@@ -88,7 +95,8 @@ bool is_target(std::string_view text) {
 }
 
 bool is_key(std::string_view text) {
-  return !text.empty() && text.size() <= 255 && std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; }) &&
+  return !text.empty() && text.size() <= 255 &&
+         std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; }) &&
          !std::ranges::all_of(text, [](char c) { return c == ' '; });
 }
 

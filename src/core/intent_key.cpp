@@ -15,8 +15,11 @@ using Digest = std::array<unsigned char, kDigestBytes>;
 Digest sha256(std::string_view bytes) {
   Digest digest{};
   unsigned int length = 0;
-  // It can fail only for want of memory or of the algorithm itself; a wrong key would be worse than no process.
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1 || length != kDigestBytes) std::abort();
+  // It can fail only for want of memory or of the algorithm itself; a wrong key would be worse than no
+  // process.
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1 ||
+      length != kDigestBytes)
+    std::abort();
   return digest;
 }
 
@@ -30,7 +33,7 @@ void append_counted(std::string& out, std::string_view part) {
 
 std::string intent_key(std::string_view run_id, std::string_view step_id, std::string_view target) {
   constexpr std::string_view kBase32 = "abcdefghijklmnopqrstuvwxyz234567";
-  constexpr std::size_t kKeyBytes = 25;                    // 40 characters of five bits
+  constexpr std::size_t kKeyBytes = 25;  // 40 characters of five bits
   std::string message;
   message.reserve(3 * sizeof(std::uint64_t) + run_id.size() + step_id.size() + target.size());
   append_counted(message, run_id);
@@ -42,7 +45,7 @@ std::string intent_key(std::string_view run_id, std::string_view step_id, std::s
   std::uint32_t bits = 0;
   int held = 0;
   for (std::size_t i = 0; i < kKeyBytes; ++i) {
-    bits = (bits << 8 | digest[i]) & 0xFFF;                // at most 4 bits are left over from before
+    bits = (bits << 8 | digest[i]) & 0xFFF;  // at most 4 bits are left over from before
     for (held += 8; held >= 5; held -= 5) key += kBase32[bits >> (held - 5) & 31];
   }
   return key;

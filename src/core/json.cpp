@@ -9,7 +9,9 @@
 namespace holdfast::json {
 namespace {
 
-std::string_view inside_quotes(const Value& string) { return string.raw.substr(1, string.raw.size() - 2); }
+std::string_view inside_quotes(const Value& string) {
+  return string.raw.substr(1, string.raw.size() - 2);
+}
 
 /// nullopt for `~` that is followed by neither 0 nor 1.
 std::optional<std::string> unescape_token(std::string_view token) {
@@ -61,7 +63,9 @@ void append_canonical_object(std::string& out, const Value& object) {
 
 void append_canonical(std::string& out, const Value& value) {
   switch (value.kind) {
-    case Kind::object: append_canonical_object(out, value); return;
+    case Kind::object:
+      append_canonical_object(out, value);
+      return;
     case Kind::array:
       out += '[';
       for (const Value& entry : value.items) {
@@ -77,7 +81,8 @@ void append_canonical(std::string& out, const Value& value) {
         return;
       }
       [[fallthrough]];
-    default: out += value.raw;
+    default:
+      out += value.raw;
   }
 }
 

@@ -14,11 +14,14 @@ constexpr std::size_t kDeepest = 1'000;
 // Up to here members are compared one by one, beyond it their names are sorted.
 constexpr std::size_t kFewMembers = 16;
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 class Parser {
  public:
-  Parser(std::string_view text, const Limits& limits) : text_(text), depth_left_(std::min(limits.depth, kDeepest)), limits_(limits) {}
+  Parser(std::string_view text, const Limits& limits)
+      : text_(text), depth_left_(std::min(limits.depth, kDeepest)), limits_(limits) {}
 
   Result<Value> run() {
     Value root;
@@ -52,22 +55,37 @@ class Parser {
   }
 
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t')) ++at_;
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
+      ++at_;
   }
 
   [[nodiscard]] bool value(Value& out) {
     if (ended()) return fail("the text ends where a value is expected");
-    if (++nodes_ > limits_.nodes) return fail("more than " + std::to_string(limits_.nodes) + " values", "too_large");
+    if (++nodes_ > limits_.nodes)
+      return fail("more than " + std::to_string(limits_.nodes) + " values", "too_large");
     const std::size_t start = at_;
     const bool good = [&] {
       switch (text_[at_]) {
-        case '{': return nested(out, &Parser::object);
-        case '[': return nested(out, &Parser::array);
-        case '"': out.kind = Kind::string; return string();
-        case 't': out.kind = Kind::boolean; return word("true");
-        case 'f': out.kind = Kind::boolean; return word("false");
-        case 'n': out.kind = Kind::null; return word("null");
-        default: out.kind = Kind::number; return number();
+        case '{':
+          return nested(out, &Parser::object);
+        case '[':
+          return nested(out, &Parser::array);
+        case '"':
+          out.kind = Kind::string;
+          return string();
+        case 't':
+          out.kind = Kind::boolean;
+          return word("true");
+        case 'f':
+          out.kind = Kind::boolean;
+          return word("false");
+        case 'n':
+          out.kind = Kind::null;
+          return word("null");
+        default:
+          out.kind = Kind::number;
+          return number();
       }
     }();
     if (good) out.raw = text_.substr(start, at_ - start);
@@ -75,7 +93,9 @@ class Parser {
   }
 
   [[nodiscard]] bool nested(Value& out, bool (Parser::*body)(Value&)) {
-    if (depth_left_ == 0) return fail("more than " + std::to_string(std::min(limits_.depth, kDeepest)) + " levels of nesting", "too_deep");
+    if (depth_left_ == 0)
+      return fail("more than " + std::to_string(std::min(limits_.depth, kDeepest)) + " levels of nesting",
+                  "too_deep");
     --depth_left_;
     ++at_;
     skip_space();
@@ -129,7 +149,8 @@ class Parser {
   }
 
   [[nodiscard]] bool unique(const std::vector<Member>& members) {
-    const std::string* twice = members.size() <= kFewMembers ? repeated_of_few(members) : repeated_of_many(members);
+    const std::string* twice =
+        members.size() <= kFewMembers ? repeated_of_few(members) : repeated_of_many(members);
     if (twice == nullptr) return true;
     path_.push_back(escape_token(*twice));
     return fail("a member name occurs twice in one object");
@@ -168,7 +189,8 @@ class Parser {
 
   [[nodiscard]] bool number() {
     const bool negative = take('-');
-    if (ended() || !is_digit(text_[at_])) return fail(negative ? "a digit is expected after a minus sign" : "a value is expected");
+    if (ended() || !is_digit(text_[at_]))
+      return fail(negative ? "a digit is expected after a minus sign" : "a value is expected");
     if (take('0')) {
       if (!ended() && is_digit(text_[at_])) return fail("a number has a leading zero");
     } else {
@@ -215,7 +237,8 @@ class Parser {
     if (ended()) return fail("a string has no end");
     const char kind = text_[at_];
     if (kind != 'u') {
-      if (std::string_view("\"\\/bfnrt").find(kind) == std::string_view::npos) return fail("an unknown escape in a string");
+      if (std::string_view("\"\\/bfnrt").find(kind) == std::string_view::npos)
+        return fail("an unknown escape in a string");
       ++at_;
       return true;
     }
@@ -237,11 +260,13 @@ class Parser {
   std::size_t depth_left_;
   Limits limits_;
   Error error_;
-  std::vector<std::string> path_;   // innermost first
+  std::vector<std::string> path_;  // innermost first
 };
 
 }  // namespace
 
-Result<Value> parse(std::string_view text, const Limits& limits) { return Parser(text, limits).run(); }
+Result<Value> parse(std::string_view text, const Limits& limits) {
+  return Parser(text, limits).run();
+}
 
 }  // namespace holdfast::json

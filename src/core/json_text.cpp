@@ -9,41 +9,65 @@
 namespace holdfast::json {
 namespace {
 
-constexpr bool is_high_surrogate(std::int32_t unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
+constexpr bool is_high_surrogate(std::int32_t unit) {
+  return unit >= 0xD800 && unit <= 0xDBFF;
+}
 
 /// Appends what the escape at `at` (behind the backslash) stands for; returns the position behind it.
 std::size_t append_escape(std::string& out, std::string_view text, std::size_t at) {
   switch (text[at]) {
-    case 'b': out += '\b'; return at + 1;
-    case 'f': out += '\f'; return at + 1;
-    case 'n': out += '\n'; return at + 1;
-    case 'r': out += '\r'; return at + 1;
-    case 't': out += '\t'; return at + 1;
-    case 'u': break;
-    default: out += text[at]; return at + 1;
+    case 'b':
+      out += '\b';
+      return at + 1;
+    case 'f':
+      out += '\f';
+      return at + 1;
+    case 'n':
+      out += '\n';
+      return at + 1;
+    case 'r':
+      out += '\r';
+      return at + 1;
+    case 't':
+      out += '\t';
+      return at + 1;
+    case 'u':
+      break;
+    default:
+      out += text[at];
+      return at + 1;
   }
-  constexpr std::size_t kUnit = 5;       // uXXXX
+  constexpr std::size_t kUnit = 5;  // uXXXX
   const std::int32_t unit = hex4(text.substr(at + 1));
   if (!is_high_surrogate(unit)) {
     utf8::append(out, static_cast<std::uint32_t>(unit));
     return at + kUnit;
   }
   const std::int32_t low = hex4(text.substr(at + kUnit + 2));
-  utf8::append(out, 0x10000U + (static_cast<std::uint32_t>(unit - 0xD800) << 10) + static_cast<std::uint32_t>(low - 0xDC00));
+  utf8::append(out, 0x10000U + (static_cast<std::uint32_t>(unit - 0xD800) << 10) +
+                        static_cast<std::uint32_t>(low - 0xDC00));
   return at + kUnit + 1 + kUnit;
 }
 
 /// The letter of a short escape, 0 where there is none.
 constexpr char short_escape(char c) {
   switch (c) {
-    case '"': return '"';
-    case '\\': return '\\';
-    case '\b': return 'b';
-    case '\f': return 'f';
-    case '\n': return 'n';
-    case '\r': return 'r';
-    case '\t': return 't';
-    default: return 0;
+    case '"':
+      return '"';
+    case '\\':
+      return '\\';
+    case '\b':
+      return 'b';
+    case '\f':
+      return 'f';
+    case '\n':
+      return 'n';
+    case '\r':
+      return 'r';
+    case '\t':
+      return 't';
+    default:
+      return 0;
   }
 }
 
@@ -66,7 +90,10 @@ std::int32_t hex4(std::string_view text) {
   if (text.size() < 4) return -1;
   std::int32_t unit = 0;
   for (const char c : text.substr(0, 4)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
     if (digit < 0) return -1;
     unit = unit * 16 + digit;
   }

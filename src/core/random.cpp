@@ -21,7 +21,7 @@ class SystemRandom final : public Random {
   void fill() {
     // At most 256 bytes: such a read is never short and never interrupted once the kernel's pool is ready.
     while (getrandom(buffer_.data(), sizeof buffer_, 0) != static_cast<ssize_t>(sizeof buffer_)) {
-      if (errno != EINTR) std::abort();   // without randomness two processes could make the same id
+      if (errno != EINTR) std::abort();  // without randomness two processes could make the same id
     }
     left_ = buffer_.size();
   }
@@ -47,7 +47,11 @@ class SeededRandom final : public Random {
 
 }  // namespace
 
-std::unique_ptr<Random> system_random() { return std::make_unique<SystemRandom>(); }
-std::unique_ptr<Random> seeded_random(std::uint64_t seed) { return std::make_unique<SeededRandom>(seed); }
+std::unique_ptr<Random> system_random() {
+  return std::make_unique<SystemRandom>();
+}
+std::unique_ptr<Random> seeded_random(std::uint64_t seed) {
+  return std::make_unique<SeededRandom>(seed);
+}
 
 }  // namespace holdfast

@@ -6,8 +6,8 @@
 
 namespace holdfast::utf8 {
 
-/// The length of the well-formed sequence at `at` (1 to 4), 0 when the bytes there are none: overlong forms, surrogates and code points
-/// over U+10FFFF are none.
+/// The length of the well-formed sequence at `at` (1 to 4), 0 when the bytes there are none: overlong forms,
+/// surrogates and code points over U+10FFFF are none.
 [[nodiscard]] inline std::size_t sequence(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto tail = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
@@ -33,7 +33,8 @@ inline void append(std::string& out, std::uint32_t code) {
   } else if (code < 0x10000) {
     put(0xE0 | code >> 12), put(0x80 | (code >> 6 & 0x3F)), put(0x80 | (code & 0x3F));
   } else {
-    put(0xF0 | code >> 18), put(0x80 | (code >> 12 & 0x3F)), put(0x80 | (code >> 6 & 0x3F)), put(0x80 | (code & 0x3F));
+    put(0xF0 | code >> 18), put(0x80 | (code >> 12 & 0x3F)), put(0x80 | (code >> 6 & 0x3F)),
+        put(0x80 | (code & 0x3F));
   }
 }
 

@@ -13,7 +13,8 @@
 namespace holdfast::run {
 namespace {
 
-constexpr std::array<std::string_view, 7> kMembers{"name", "deadline", "retry_budget", "labels", "mode", "steps", "result"};
+constexpr std::array<std::string_view, 7> kMembers{"name", "deadline", "retry_budget", "labels",
+                                                   "mode", "steps",    "result"};
 constexpr std::size_t kLongestName = 256;
 
 /// Step ids to indices.
@@ -31,8 +32,10 @@ void sort_unique(std::vector<std::uint32_t>& indices) {
   indices.erase(first, last);
 }
 
-/// Turns the names of a draft into indices: `after` from its own list, else from `default_after`, and whatever its arguments refer to.
-Problem link(DraftStep& draft, const std::string& where, const Index& index, std::optional<std::uint32_t> default_after) {
+/// Turns the names of a draft into indices: `after` from its own list, else from `default_after`, and
+/// whatever its arguments refer to.
+Problem link(DraftStep& draft, const std::string& where, const Index& index,
+             std::optional<std::uint32_t> default_after) {
   StepSpec& spec = draft.step.spec;
   if (!draft.after && default_after) spec.after.push_back(*default_after);
   if (draft.after) {
@@ -50,7 +53,8 @@ Problem link(DraftStep& draft, const std::string& where, const Index& index, std
     if (reference.step == spec.id) return bad_submission("the step refers to itself", place);
     const auto found = index.find(reference.step);
     if (found == index.end())
-      return bad_submission("there is no step " + shown(reference.step) + "; a literal ${ is written $${", place);
+      return bad_submission("there is no step " + shown(reference.step) + "; a literal ${ is written $${",
+                            place);
     spec.needs.push_back(found->second);
   }
   sort_unique(spec.needs);
@@ -67,7 +71,8 @@ Problem check_cycles(const std::vector<Step>& steps) {
   if (cycle.empty()) return std::nullopt;
   constexpr std::size_t kNamed = 8;
   std::string message = "steps wait for each other in a circle: ";
-  for (std::size_t i = 0; i < std::min(cycle.size(), kNamed); ++i) message += shown(steps[cycle[i]].spec.id) + " waits for ";
+  for (std::size_t i = 0; i < std::min(cycle.size(), kNamed); ++i)
+    message += shown(steps[cycle[i]].spec.id) + " waits for ";
   message += cycle.size() > kNamed ? "…" : shown(steps[cycle.front()].spec.id);
   return bad_submission(std::move(message), "/steps/" + std::to_string(cycle.front()));
 }
@@ -102,7 +107,8 @@ Problem read_head(const json::Value& submission, Run& run, const PlanContext& co
   if (const auto* value = submission.find("retry_budget")) {
     const auto limit = whole_number(*value, 0, "/retry_budget");
     if (!limit) return limit.error();
-    run.retry_limit = static_cast<std::uint32_t>(std::min<std::int64_t>(*limit, std::numeric_limits<std::uint32_t>::max()));
+    run.retry_limit =
+        static_cast<std::uint32_t>(std::min<std::int64_t>(*limit, std::numeric_limits<std::uint32_t>::max()));
   }
   if (const auto* value = submission.find("labels")) {
     auto text = labels(*value, "/labels");
@@ -112,14 +118,18 @@ Problem read_head(const json::Value& submission, Run& run, const PlanContext& co
   return std::nullopt;
 }
 
-Result<std::vector<DraftStep>> read_steps(const json::Value* steps, const Run& run, const PlanContext& context) {
+Result<std::vector<DraftStep>> read_steps(const json::Value* steps, const Run& run,
+                                          const PlanContext& context) {
   std::vector<DraftStep> drafts;
   if (steps == nullptr && run.mode == Mode::open) return drafts;
   if (steps == nullptr) return std::unexpected(bad_submission("a plan has \"steps\"", ""));
-  if (!steps->is(json::Kind::array)) return std::unexpected(bad_submission("\"steps\" is a list of steps", "/steps"));
-  if (steps->items.empty() && run.mode == Mode::plan) return std::unexpected(bad_submission("a plan has at least one step", "/steps"));
+  if (!steps->is(json::Kind::array))
+    return std::unexpected(bad_submission("\"steps\" is a list of steps", "/steps"));
+  if (steps->items.empty() && run.mode == Mode::plan)
+    return std::unexpected(bad_submission("a plan has at least one step", "/steps"));
   if (steps->items.size() > context.max_steps)
-    return std::unexpected(bad_submission("there are more than " + std::to_string(context.max_steps) + " steps", "/steps"));
+    return std::unexpected(
+        bad_submission("there are more than " + std::to_string(context.max_steps) + " steps", "/steps"));
   drafts.reserve(steps->items.size());
   for (const json::Value& item : steps->items) {
     auto draft = read_step(item, "/steps/" + std::to_string(drafts.size()), run.mode, run.deadline, context);
@@ -134,7 +144,8 @@ Problem add_steps(std::vector<DraftStep> drafts, Run& run) {
   Index index;
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
     const std::string& id = drafts[i].step.spec.id;
-    if (!index.emplace(id, i).second) return bad_submission("the id " + shown(id) + " is taken", "/steps/" + std::to_string(i) + "/id");
+    if (!index.emplace(id, i).second)
+      return bad_submission("the id " + shown(id) + " is taken", "/steps/" + std::to_string(i) + "/id");
   }
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
     const auto previous = i > 0 ? std::optional(i - 1) : std::nullopt;
@@ -152,13 +163,15 @@ Problem add_steps(std::vector<DraftStep> drafts, Run& run) {
 Problem read_result(const json::Value& submission, Run& run) {
   const auto* value = submission.find("result");
   if (value == nullptr) return std::nullopt;
-  if (run.mode == Mode::open) return bad_submission("an open run gets its result when it is finished", "/result");
+  if (run.mode == Mode::open)
+    return bad_submission("an open run gets its result when it is finished", "/result");
   const auto found = references(value->raw);
   if (!found) return bad_submission(found.error().message, "/result" + found.error().pointer);
   const Index index = index_of(run.steps);
   for (const Reference& reference : *found) {
     if (!index.contains(reference.step))
-      return bad_submission("there is no step " + shown(reference.step) + "; a literal ${ is written $${", "/result" + reference.place);
+      return bad_submission("there is no step " + shown(reference.step) + "; a literal ${ is written $${",
+                            "/result" + reference.place);
   }
   run.result_template = value->raw;
   return std::nullopt;
@@ -167,7 +180,8 @@ Problem read_result(const json::Value& submission, Run& run) {
 }  // namespace
 
 Result<Run> plan(const json::Value& submission, const PlanContext& context) {
-  if (!submission.is(json::Kind::object)) return std::unexpected(bad_submission("a submission is a JSON object", ""));
+  if (!submission.is(json::Kind::object))
+    return std::unexpected(bad_submission("a submission is a JSON object", ""));
   if (auto problem = unknown_member(submission, kMembers, "")) return std::unexpected(std::move(*problem));
   Run run;
   run.created_at = context.now;
@@ -182,15 +196,19 @@ Result<Run> plan(const json::Value& submission, const PlanContext& context) {
 
 Result<Step> plan_step(const json::Value& step, const Run& run, const PlanContext& context) {
   if (run.steps.size() >= context.max_steps)
-    return std::unexpected(bad_submission("the run has its " + std::to_string(context.max_steps) + " steps already", ""));
+    return std::unexpected(
+        bad_submission("the run has its " + std::to_string(context.max_steps) + " steps already", ""));
   auto draft = read_step(step, "", Mode::open, run.deadline, context);
   if (!draft) return std::unexpected(draft.error());
   const Index index = index_of(run.steps);
-  if (index.contains(draft->step.spec.id)) return std::unexpected(bad_submission("the id " + shown(draft->step.spec.id) + " is taken", "/id"));
+  if (index.contains(draft->step.spec.id))
+    return std::unexpected(bad_submission("the id " + shown(draft->step.spec.id) + " is taken", "/id"));
   if (auto problem = link(*draft, "", index, std::nullopt)) return std::unexpected(std::move(*problem));
   return std::move(draft->step);
 }
 
-std::string step_digest(const json::Value& step) { return sha256_hex(json::canonical(step)); }
+std::string step_digest(const json::Value& step) {
+  return sha256_hex(json::canonical(step));
+}
 
 }  // namespace holdfast::run

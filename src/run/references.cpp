@@ -8,12 +8,14 @@
 namespace holdfast::run {
 namespace {
 
-// A body of a megabyte could name a large result many thousand times: both the work and the text that comes of it are bounded.
+// A body of a megabyte could name a large result many thousand times: both the work and the text that comes
+// of it are bounded.
 constexpr std::size_t kMostReferences = 10'000;
 constexpr std::size_t kLongestText = std::size_t{64} << 20;
 constexpr json::Limits kTemplateLimits{.depth = 1'000, .nodes = 4'000'000};
 
-/// A stretch of a string: literal text, or a reference (then `name` is not empty). Views into the unescaped string.
+/// A stretch of a string: literal text, or a reference (then `name` is not empty). Views into the unescaped
+/// string.
 struct Piece {
   std::string_view literal;
   std::string_view name;
@@ -32,7 +34,9 @@ std::string shown(std::string_view name, std::string_view pointer) {
   return "${" + std::string(name.substr(0, kShown)) + std::string(pointer.substr(0, kShown)) + "}";
 }
 
-Error bad(std::string message, std::string_view pointer) { return {"bad_reference", std::move(message), std::string(pointer)}; }
+Error bad(std::string message, std::string_view pointer) {
+  return {"bad_reference", std::move(message), std::string(pointer)};
+}
 
 /// What stands between `${` and `}`; nullopt when it is no reference.
 std::optional<Piece> reference(std::string_view inside) {
@@ -49,19 +53,21 @@ Result<std::vector<Piece>> pieces(std::string_view text, std::string_view place)
     if (end > literal) out.push_back({text.substr(literal, end - literal), {}, {}});
   };
   for (std::size_t at = text.find("${"); at != std::string_view::npos; at = text.find("${", literal)) {
-    if (at > literal && text[at - 1] == '$') {        // `$${`: all but the first dollar is literal
+    if (at > literal && text[at - 1] == '$') {  // `$${`: all but the first dollar is literal
       end_literal(at - 1);
       out.push_back({text.substr(at, 2), {}, {}});
       literal = at + 2;
       continue;
     }
     const std::size_t end = text.find('}', at);
-    if (end == std::string_view::npos) return std::unexpected(bad("\"${\" has no \"}\"; a literal one is written $${", place));
+    if (end == std::string_view::npos)
+      return std::unexpected(bad("\"${\" has no \"}\"; a literal one is written $${", place));
     const auto piece = reference(text.substr(at + 2, end - at - 2));
     if (!piece) {
-      return std::unexpected(bad(shown(text.substr(at + 2, end - at - 2), "") +
-                                     " is no reference; ${step} or ${step/json/pointer} is, and a literal ${ is written $${",
-                                 place));
+      return std::unexpected(
+          bad(shown(text.substr(at + 2, end - at - 2), "") +
+                  " is no reference; ${step} or ${step/json/pointer} is, and a literal ${ is written $${",
+              place));
     }
     end_literal(at);
     out.push_back(*piece);
@@ -76,7 +82,8 @@ template <class Visit>
 bool walk(const json::Value& value, std::string& path, Visit& visit) {
   const auto inner = [&](const json::Value& child, auto token) {
     const bool container = child.is(json::Kind::array) || child.is(json::Kind::object);
-    const bool candidate = child.is(json::Kind::string) && child.raw.find_first_of("$\\") != std::string_view::npos;
+    const bool candidate =
+        child.is(json::Kind::string) && child.raw.find_first_of("$\\") != std::string_view::npos;
     if (!container && !candidate) return true;
     const std::size_t length = path.size();
     path += '/';
@@ -111,7 +118,8 @@ Result<void> each_place(std::string_view json_text, Visit visit) {
       problem = parts.error();
       return false;
     }
-    const auto named = static_cast<std::size_t>(std::ranges::count_if(*parts, [](const Piece& p) { return !p.name.empty(); }));
+    const auto named = static_cast<std::size_t>(
+        std::ranges::count_if(*parts, [](const Piece& p) { return !p.name.empty(); }));
     if (named > left) {
       problem = bad("more than " + std::to_string(kMostReferences) + " references", place.pointer);
       return false;
@@ -132,7 +140,8 @@ std::string as_text(const std::string& json_text) {
 }
 
 /// Appends what a string becomes. `lookup` is asked once for each reference.
-std::optional<Error> append_resolved(std::string& out, const Place& place, const std::vector<Piece>& parts, const Lookup& lookup) {
+std::optional<Error> append_resolved(std::string& out, const Place& place, const std::vector<Piece>& parts,
+                                     const Lookup& lookup) {
   const bool alone = parts.size() == 1;
   std::string text;
   for (const Piece& part : parts) {
@@ -142,7 +151,8 @@ std::optional<Error> append_resolved(std::string& out, const Place& place, const
     }
     const auto found = lookup(part.name, part.pointer);
     if (!found) return bad(shown(part.name, part.pointer) + " leads nowhere", place.pointer);
-    if (out.size() + text.size() + found->size() > kLongestText) return bad("references make the text longer than 64 MiB", place.pointer);
+    if (out.size() + text.size() + found->size() > kLongestText)
+      return bad("references make the text longer than 64 MiB", place.pointer);
     if (alone) {
       out += *found;
       return std::nullopt;
@@ -157,12 +167,14 @@ std::optional<Error> append_resolved(std::string& out, const Place& place, const
 
 Result<std::vector<Reference>> references(std::string_view json_text) {
   std::vector<Reference> out;
-  const auto done = each_place(json_text, [&](const Place& place, const std::vector<Piece>& parts) -> std::optional<Error> {
-    for (const Piece& part : parts) {
-      if (!part.name.empty()) out.push_back({std::string(part.name), std::string(part.pointer), place.pointer});
-    }
-    return std::nullopt;
-  });
+  const auto done =
+      each_place(json_text, [&](const Place& place, const std::vector<Piece>& parts) -> std::optional<Error> {
+        for (const Piece& part : parts) {
+          if (!part.name.empty())
+            out.push_back({std::string(part.name), std::string(part.pointer), place.pointer});
+        }
+        return std::nullopt;
+      });
   if (!done) return std::unexpected(done.error());
   return out;
 }

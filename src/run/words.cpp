@@ -51,8 +51,10 @@ constexpr std::array<Spelling<WaitFor>, 9> kWaitFor{{
     {WaitFor::human, "human"},
     {WaitFor::client, "client"},
 }};
-constexpr std::array<Spelling<OnFailure>, 2> kOnFailure{{{OnFailure::stop, "stop"}, {OnFailure::proceed, "continue"}}};
-constexpr std::array<Spelling<OnCircuitOpen>, 2> kOnCircuitOpen{{{OnCircuitOpen::wait, "wait"}, {OnCircuitOpen::fail, "fail"}}};
+constexpr std::array<Spelling<OnFailure>, 2> kOnFailure{
+    {{OnFailure::stop, "stop"}, {OnFailure::proceed, "continue"}}};
+constexpr std::array<Spelling<OnCircuitOpen>, 2> kOnCircuitOpen{
+    {{OnCircuitOpen::wait, "wait"}, {OnCircuitOpen::fail, "fail"}}};
 constexpr std::array<Spelling<Resolution>, 5> kResolution{{
     {Resolution::none, ""},
     {Resolution::landed, "landed"},
@@ -63,14 +65,22 @@ constexpr std::array<Spelling<Resolution>, 5> kResolution{{
 
 template <class E>
 constexpr const auto& spellings() {
-  if constexpr (std::is_same_v<E, Mode>) return kMode;
-  else if constexpr (std::is_same_v<E, RunStatus>) return kRunStatus;
-  else if constexpr (std::is_same_v<E, StepStatus>) return kStepStatus;
-  else if constexpr (std::is_same_v<E, WriteState>) return kWriteState;
-  else if constexpr (std::is_same_v<E, WaitFor>) return kWaitFor;
-  else if constexpr (std::is_same_v<E, OnFailure>) return kOnFailure;
-  else if constexpr (std::is_same_v<E, OnCircuitOpen>) return kOnCircuitOpen;
-  else return kResolution;
+  if constexpr (std::is_same_v<E, Mode>)
+    return kMode;
+  else if constexpr (std::is_same_v<E, RunStatus>)
+    return kRunStatus;
+  else if constexpr (std::is_same_v<E, StepStatus>)
+    return kStepStatus;
+  else if constexpr (std::is_same_v<E, WriteState>)
+    return kWriteState;
+  else if constexpr (std::is_same_v<E, WaitFor>)
+    return kWaitFor;
+  else if constexpr (std::is_same_v<E, OnFailure>)
+    return kOnFailure;
+  else if constexpr (std::is_same_v<E, OnCircuitOpen>)
+    return kOnCircuitOpen;
+  else
+    return kResolution;
 }
 
 template <class E>
@@ -83,7 +93,8 @@ constexpr bool in_order() {
 }
 // word() reads the tables by position.
 static_assert(in_order<Mode>() && in_order<RunStatus>() && in_order<StepStatus>() && in_order<WriteState>());
-static_assert(in_order<WaitFor>() && in_order<OnFailure>() && in_order<OnCircuitOpen>() && in_order<Resolution>());
+static_assert(in_order<WaitFor>() && in_order<OnFailure>() && in_order<OnCircuitOpen>() &&
+              in_order<Resolution>());
 
 template <class E>
 std::string_view spelled(E value) {
@@ -92,14 +103,30 @@ std::string_view spelled(E value) {
 
 }  // namespace
 
-std::string_view word(Mode value) { return spelled(value); }
-std::string_view word(RunStatus value) { return spelled(value); }
-std::string_view word(StepStatus value) { return spelled(value); }
-std::string_view word(WriteState value) { return spelled(value); }
-std::string_view word(WaitFor value) { return spelled(value); }
-std::string_view word(OnFailure value) { return spelled(value); }
-std::string_view word(OnCircuitOpen value) { return spelled(value); }
-std::string_view word(Resolution value) { return spelled(value); }
+std::string_view word(Mode value) {
+  return spelled(value);
+}
+std::string_view word(RunStatus value) {
+  return spelled(value);
+}
+std::string_view word(StepStatus value) {
+  return spelled(value);
+}
+std::string_view word(WriteState value) {
+  return spelled(value);
+}
+std::string_view word(WaitFor value) {
+  return spelled(value);
+}
+std::string_view word(OnFailure value) {
+  return spelled(value);
+}
+std::string_view word(OnCircuitOpen value) {
+  return spelled(value);
+}
+std::string_view word(Resolution value) {
+  return spelled(value);
+}
 
 template <class E>
 std::optional<E> from_word(std::string_view text) {

@@ -1,9 +1,9 @@
+#include "holdfast/core/ids.h"
+
 #include <rapidcheck.h>
 
 #include <catch2/catch.hpp>
 #include <set>
-
-#include "holdfast/core/ids.h"
 
 using namespace holdfast;
 
@@ -62,10 +62,11 @@ TEST_CASE("an instant outside the 48 bits still gives an id") {
 }
 
 TEST_CASE("what is no run id") {
-  const std::string text = GENERATE("", "run_", "00000000000000000000000000", "run_0000000000000000000000000", "run_000000000000000000000000000",
-                                    "RUN_00000000000000000000000000", "run_0000000000000000000000000I", "run_0000000000000000000000000L",
-                                    "run_0000000000000000000000000O", "run_0000000000000000000000000U", "run_0000000000000000000000000a",
-                                    "run_80000000000000000000000000", "run_0000000000000000000000000/");
+  const std::string text = GENERATE(
+      "", "run_", "00000000000000000000000000", "run_0000000000000000000000000",
+      "run_000000000000000000000000000", "RUN_00000000000000000000000000", "run_0000000000000000000000000I",
+      "run_0000000000000000000000000L", "run_0000000000000000000000000O", "run_0000000000000000000000000U",
+      "run_0000000000000000000000000a", "run_80000000000000000000000000", "run_0000000000000000000000000/");
   CAPTURE(text);
   CHECK_FALSE(is_run_id(text));
 }
@@ -82,10 +83,13 @@ TEST_CASE("a write id names its run and step") {
 }
 
 TEST_CASE("what is no write id") {
-  const std::string text = GENERATE("", "wr_", "wr_01JDXW0000ABCDEFGHJKMNPQRS", "wr_01JDXW0000ABCDEFGHJKMNPQRS_", "wr_01JDXW0000ABCDEFGHJKMNPQRS_00",
-                                    "wr_01JDXW0000ABCDEFGHJKMNPQRS_-1", "wr_01JDXW0000ABCDEFGHJKMNPQRS_1x", "wr_01JDXW0000ABCDEFGHJKMNPQRS_1 ",
-                                    "wr_01JDXW0000ABCDEFGHJKMNPQRS_1000000000", "wr_01JDXW0000ABCDEFGHJKMNPQRS-0", "wr_01JDXW0000ABCDEFGHJKMNPQRu_0",
-                                    "run_01JDXW0000ABCDEFGHJKMNPQRS_0", "wr_run_01JDXW0000ABCDEFGHJKMNPQRS_0");
+  const std::string text =
+      GENERATE("", "wr_", "wr_01JDXW0000ABCDEFGHJKMNPQRS", "wr_01JDXW0000ABCDEFGHJKMNPQRS_",
+               "wr_01JDXW0000ABCDEFGHJKMNPQRS_00", "wr_01JDXW0000ABCDEFGHJKMNPQRS_-1",
+               "wr_01JDXW0000ABCDEFGHJKMNPQRS_1x", "wr_01JDXW0000ABCDEFGHJKMNPQRS_1 ",
+               "wr_01JDXW0000ABCDEFGHJKMNPQRS_1000000000", "wr_01JDXW0000ABCDEFGHJKMNPQRS-0",
+               "wr_01JDXW0000ABCDEFGHJKMNPQRu_0", "run_01JDXW0000ABCDEFGHJKMNPQRS_0",
+               "wr_run_01JDXW0000ABCDEFGHJKMNPQRS_0");
   CAPTURE(text);
   CHECK_FALSE(parse_write_id(text));
 }
@@ -99,10 +103,13 @@ TEST_CASE("names") {
 }
 
 TEST_CASE("targets") {
-  for (const std::string text : {"ticket/42", " x ", "Caf\u00e9", "Cafe\u0301", "\u65e5\u672c", "\U0001F3AB", "\u00a0"}) CHECK(is_target(text));
+  for (const std::string text :
+       {"ticket/42", " x ", "Caf\u00e9", "Cafe\u0301", "\u65e5\u672c", "\U0001F3AB", "\u00a0"})
+    CHECK(is_target(text));
   CHECK(is_target(std::string(1'024, 'x')));
   CHECK_FALSE(is_target(std::string(1'025, 'x')));
-  for (const std::string text : {"", "a\nb", "\t", "a\x7f", "\xc2\x80", "\xc2\x9f", "\xff", "\xc0\xaf", "\xed\xa0\x80", "\xe2\x82", "\xf4\x90\x80\x80"})
+  for (const std::string text : {"", "a\nb", "\t", "a\x7f", "\xc2\x80", "\xc2\x9f", "\xff", "\xc0\xaf",
+                                 "\xed\xa0\x80", "\xe2\x82", "\xf4\x90\x80\x80"})
     CHECK_FALSE(is_target(text));
   CHECK_FALSE(is_target(std::string_view("a\0b", 3)));
 }
@@ -111,7 +118,8 @@ TEST_CASE("keys") {
   for (const std::string text : {"k", "a b", " a", "~!@#%20"}) CHECK(is_key(text));
   CHECK(is_key(std::string(255, 'k')));
   CHECK_FALSE(is_key(std::string(256, 'k')));
-  for (const std::string text : {"", " ", "   ", "a\r\nX: 1", "\t", "\x7f", "\u0130"}) CHECK_FALSE(is_key(text));
+  for (const std::string text : {"", " ", "   ", "a\r\nX: 1", "\t", "\x7f", "\u0130"})
+    CHECK_FALSE(is_key(text));
   CHECK_FALSE(is_key(std::string_view("a\0", 2)));
 }
 

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
-
 #include "holdfast/core/intent_key.h"
+
+#include <catch2/catch.hpp>
 
 using namespace holdfast;
 
@@ -22,7 +22,8 @@ TEST_CASE("the intent key of known intents") {
   CHECK(intent_key(kRun, "a", " x ") == "hf1_k3ogtgh4roezbwx65cm5xvqnl66ezecrylem27cz");
   CHECK(intent_key(kRun, "a", "X") == "hf1_cetnmetksomn5k46hmq5m2hag63jckt7ozcalupp");
   CHECK(intent_key("run_0", "s", std::string(1'024, 'x')) == "hf1_wvkx4i4nsqayssftkodm6iauek7ayfrz766ytpy3");
-  CHECK(intent_key(kRun, "e", "\u65e5\u672c\u8a9e/\u8ab2\u984c \U0001F3AB") == "hf1_k52aqa7c76gz2ltkn73ous34wfywdypqmfosunwj");
+  CHECK(intent_key(kRun, "e", "\u65e5\u672c\u8a9e/\u8ab2\u984c \U0001F3AB") ==
+        "hf1_k52aqa7c76gz2ltkn73ous34wfywdypqmfosunwj");
 }
 
 TEST_CASE("parts that run together to the same text have different keys") {
@@ -35,5 +36,6 @@ TEST_CASE("SHA-256 in hexadecimal") {
   // printf %s abc | sha256sum
   CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  CHECK(sha256_hex(std::string_view("\0", 1)) == "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d");
+  CHECK(sha256_hex(std::string_view("\0", 1)) ==
+        "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d");
 }

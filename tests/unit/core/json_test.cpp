@@ -1,15 +1,17 @@
+#include "holdfast/core/json.h"
+
 #include <rapidcheck.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "holdfast/core/json.h"
-
 using namespace holdfast;
 
 namespace {
 
-std::string nested(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
+std::string nested(std::size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
 
 Error error_of(std::string_view text, const json::Limits& limits = {}) {
   const auto parsed = json::parse(text, limits);
@@ -26,7 +28,8 @@ std::string canonical(std::string_view text) {
 }  // namespace
 
 TEST_CASE("every kind of value is read and its exact text kept") {
-  const std::string text = R"( {"n" : null, "t":true,"f":false, "i":12, "x":-0.50e+7, "s":"a\u00e9", "l":[1, [ ]], "o":{ "a" : 1 }} )";
+  const std::string text =
+      R"( {"n" : null, "t":true,"f":false, "i":12, "x":-0.50e+7, "s":"a\u00e9", "l":[1, [ ]], "o":{ "a" : 1 }} )";
   const auto root = json::parse(text);
   REQUIRE(root);
   REQUIRE(root->is(json::Kind::object));
@@ -56,7 +59,8 @@ TEST_CASE("a parsed value can be moved and copied: its views point into the text
 }
 
 TEST_CASE("any JSON value is a text") {
-  for (const std::string text : {"null", "true", "false", "0", "-0", "0.0", "1E5", "1e-5", "\"\"", "[]", "{}", " \t\r\n1 \t\r\n"}) {
+  for (const std::string text :
+       {"null", "true", "false", "0", "-0", "0.0", "1E5", "1e-5", "\"\"", "[]", "{}", " \t\r\n1 \t\r\n"}) {
     CAPTURE(text);
     CHECK(json::parse(text));
   }
@@ -68,13 +72,16 @@ TEST_CASE("what is no JSON is refused with the place") {
     std::string pointer;
   };
   const auto c = GENERATE(
-      Case{"", ""}, Case{" ", ""}, Case{"{", ""}, Case{"}", ""}, Case{"[", "/0"}, Case{"[1", ""}, Case{"[1,", "/1"}, Case{"[1,]", "/1"},
-      Case{"[,1]", "/0"}, Case{"[1 2]", ""}, Case{"{}x", ""}, Case{"1 2", ""}, Case{"{\"a\"}", ""}, Case{"{\"a\":}", "/a"},
-      Case{"{\"a\":1,}", ""}, Case{"{a:1}", ""}, Case{"{'a':1}", ""}, Case{"{\"a\":1 \"b\":2}", ""}, Case{"{1:2}", ""}, Case{"nul", ""},
-      Case{"nullx", ""}, Case{"True", ""}, Case{"NaN", ""}, Case{"Infinity", ""}, Case{"-", ""}, Case{"+1", ""}, Case{"01", ""}, Case{"-01", ""},
-      Case{"1.", ""}, Case{".5", ""}, Case{"1e", ""}, Case{"1e+", ""}, Case{"0x10", ""}, Case{"1_000", ""}, Case{"\"", ""}, Case{"\"a", ""},
-      Case{"\"\\", ""}, Case{"\"\\x\"", ""}, Case{"\"\\u12\"", ""}, Case{"\"\\u12g4\"", ""}, Case{"\"\n\"", ""}, Case{"\"\t\"", ""},
-      Case{std::string("\"\0\"", 3), ""}, Case{std::string("\0", 1), ""}, Case{"\xef\xbb\xbf{}", ""}, Case{"/* c */1", ""}, Case{"[1]//", ""},
+      Case{"", ""}, Case{" ", ""}, Case{"{", ""}, Case{"}", ""}, Case{"[", "/0"}, Case{"[1", ""},
+      Case{"[1,", "/1"}, Case{"[1,]", "/1"}, Case{"[,1]", "/0"}, Case{"[1 2]", ""}, Case{"{}x", ""},
+      Case{"1 2", ""}, Case{"{\"a\"}", ""}, Case{"{\"a\":}", "/a"}, Case{"{\"a\":1,}", ""}, Case{"{a:1}", ""},
+      Case{"{'a':1}", ""}, Case{"{\"a\":1 \"b\":2}", ""}, Case{"{1:2}", ""}, Case{"nul", ""},
+      Case{"nullx", ""}, Case{"True", ""}, Case{"NaN", ""}, Case{"Infinity", ""}, Case{"-", ""},
+      Case{"+1", ""}, Case{"01", ""}, Case{"-01", ""}, Case{"1.", ""}, Case{".5", ""}, Case{"1e", ""},
+      Case{"1e+", ""}, Case{"0x10", ""}, Case{"1_000", ""}, Case{"\"", ""}, Case{"\"a", ""}, Case{"\"\\", ""},
+      Case{"\"\\x\"", ""}, Case{"\"\\u12\"", ""}, Case{"\"\\u12g4\"", ""}, Case{"\"\n\"", ""},
+      Case{"\"\t\"", ""}, Case{std::string("\"\0\"", 3), ""}, Case{std::string("\0", 1), ""},
+      Case{"\xef\xbb\xbf{}", ""}, Case{"/* c */1", ""}, Case{"[1]//", ""},
       Case{"{\"a\":[{\"b/c~d\":tru}]}", "/a/0/b~1c~0d"}, Case{"[[],[[],[x]]]", "/1/1/0"});
   CAPTURE(c.text);
   const Error error = error_of(c.text);
@@ -84,15 +91,18 @@ TEST_CASE("what is no JSON is refused with the place") {
 }
 
 TEST_CASE("invalid UTF-8 is refused wherever it stands") {
-  const std::string bytes = GENERATE("\xff", "\x80", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf",
-                                     "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xc3", "\xe2\x82", "\xf0\x9f\x8e", "\xc3(", "\xe2(\xa1");
+  const std::string bytes =
+      GENERATE("\xff", "\x80", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf", "\xe0\x9f\xbf", "\xed\xa0\x80",
+               "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xc3", "\xe2\x82",
+               "\xf0\x9f\x8e", "\xc3(", "\xe2(\xa1");
   CHECK(error_of("{\"a\":[\"x" + bytes + "\"]}").pointer == "/a/0");
   CHECK(error_of("{\"b\":{\"" + bytes + "\":1}}").pointer == "/b");
   CHECK_FALSE(json::is_utf8(bytes));
 }
 
 TEST_CASE("all of UTF-8 passes") {
-  for (const std::string text : {"\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+  for (const std::string text : {"\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",
+                                 "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
     const std::string quoted = "\"" + text + "\"";
     const auto parsed = json::parse(quoted);
     REQUIRE(parsed);
@@ -106,7 +116,8 @@ TEST_CASE("escapes are read and lone surrogates refused") {
   const auto parsed = json::parse(text);
   REQUIRE(parsed);
   CHECK(parsed->text() == std::string("\"\\/\b\f\n\r\tA\u00e9\u20ac\U0001F3AB\0", 19));
-  for (const std::string bad : {R"("\ud83c")", R"("\udfab")", R"("\ud83cx")", R"("\ud83c\n")", R"("\ud83c\ud83c")", R"("\ud83c\u0041")", R"("\ud83c\u")", R"("\ud83c\)"}) {
+  for (const std::string bad : {R"("\ud83c")", R"("\udfab")", R"("\ud83cx")", R"("\ud83c\n")",
+                                R"("\ud83c\ud83c")", R"("\ud83c\u0041")", R"("\ud83c\u")", R"("\ud83c\)"}) {
     CAPTURE(bad);
     const std::string list = "[" + bad + "]";
     CHECK(error_of(list).pointer == "/0");
@@ -151,7 +162,8 @@ TEST_CASE("integers are those that are written so and fit") {
   CHECK(integer("-12") == -12);
   CHECK(integer("9223372036854775807") == INT64_MAX);
   CHECK(integer("-9223372036854775808") == INT64_MIN);
-  for (const char* text : {"9223372036854775808", "1.0", "1e3", "\"1\"", "true", "null", "[]"}) CHECK_FALSE(integer(text));
+  for (const char* text : {"9223372036854775808", "1.0", "1e3", "\"1\"", "true", "null", "[]"})
+    CHECK_FALSE(integer(text));
 }
 
 TEST_CASE("pointers") {
@@ -170,7 +182,8 @@ TEST_CASE("pointers") {
   CHECK(raw("/m~0n") == "50");
   CHECK(raw("/~01") == "60");
   CHECK(raw("/0") == "70");
-  for (const char* pointer : {"a", "/b", "/a/2", "/a/-", "/a/-1", "/a/01", "/a/00", "/a/ 0", "/a/+0", "/a/", "/a/1/b/", "/a/0/x", "/~", "/m~n", "/~2", "/a/99999999999999999999"}) {
+  for (const char* pointer : {"a", "/b", "/a/2", "/a/-", "/a/-1", "/a/01", "/a/00", "/a/ 0", "/a/+0", "/a/",
+                              "/a/1/b/", "/a/0/x", "/~", "/m~n", "/~2", "/a/99999999999999999999"}) {
     CAPTURE(pointer);
     CHECK(raw(pointer) == "nowhere");
   }
@@ -181,7 +194,9 @@ TEST_CASE("pointers") {
 
 TEST_CASE("equal JSON has one canonical form") {
   const std::string base = R"({"name":"case","steps":[{"n":1,"l":[1,2],"m":"x"}]})";
-  const std::string same = GENERATE(R"({"steps":[{"\u006d":"x","l":[1,2],"n":1}],"name":"case"})", " { \"name\" :\t\"c\\u0061se\" , \"steps\":[ {\"n\":1,\"l\":[1, 2],\"m\":\"x\"} ]\n}");
+  const std::string same =
+      GENERATE(R"({"steps":[{"\u006d":"x","l":[1,2],"n":1}],"name":"case"})",
+               " { \"name\" :\t\"c\\u0061se\" , \"steps\":[ {\"n\":1,\"l\":[1, 2],\"m\":\"x\"} ]\n}");
   CHECK(canonical(same) == canonical(base));
   CHECK(canonical(base) == R"({"name":"case","steps":[{"l":[1,2],"m":"x","n":1}]})");
 }
@@ -190,15 +205,18 @@ TEST_CASE("different JSON has different canonical forms") {
   struct Pair {
     const char *a, *b;
   };
-  const auto c = GENERATE(Pair{"1", "1.0"}, Pair{"1", "\"1\""}, Pair{"[1,2]", "[2,1]"}, Pair{"0", "-0"}, Pair{"1e2", "1E2"}, Pair{"null", "\"null\""}, Pair{"{}", "[]"},
-                          Pair{R"({"a":null})", "{}"}, Pair{R"("a\\n")", R"("a\n")"}, Pair{R"({"a":1,"b":2})", R"({"a":2,"b":1})"}, Pair{"\"Caf\u00e9\"", "\"Cafe\u0301\""});
+  const auto c = GENERATE(
+      Pair{"1", "1.0"}, Pair{"1", "\"1\""}, Pair{"[1,2]", "[2,1]"}, Pair{"0", "-0"}, Pair{"1e2", "1E2"},
+      Pair{"null", "\"null\""}, Pair{"{}", "[]"}, Pair{R"({"a":null})", "{}"}, Pair{R"("a\\n")", R"("a\n")"},
+      Pair{R"({"a":1,"b":2})", R"({"a":2,"b":1})"}, Pair{"\"Caf\u00e9\"", "\"Cafe\u0301\""});
   CAPTURE(c.a, c.b);
   CHECK(canonical(c.a) != canonical(c.b));
 }
 
 TEST_CASE("canonical strings are unescaped and escaped again in one way") {
   CHECK(canonical(R"("\/\u0041\u000a\u001f\u00e9\"\\")") == "\"/A\\n\\u001f\u00e9\\\"\\\\\"");
-  CHECK(canonical("\"/A\\n\\u001F\\u00E9\\u0022\\u005C\"") == canonical(R"("\/\u0041\u000a\u001f\u00e9\"\\")"));
+  CHECK(canonical("\"/A\\n\\u001F\\u00E9\\u0022\\u005C\"") ==
+        canonical(R"("\/\u0041\u000a\u001f\u00e9\"\\")"));
 }
 
 TEST_CASE("a quoted string reads back as itself") {
@@ -217,7 +235,8 @@ TEST_CASE("a quoted string reads back as itself") {
 TEST_CASE("no bytes crash the parser, and what it accepts has a stable canonical form") {
   REQUIRE(rc::check([] {
     static const std::string alphabet = "{}[]\",:\\u0123456789abcdefDd8.eE+- \ntrufalsn\xc3\xa9\xff";
-    const auto picks = *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, alphabet.size()));
+    const auto picks =
+        *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, alphabet.size()));
     std::string text;
     for (const auto pick : picks) text += alphabet[pick];
     const auto parsed = json::parse(text);
@@ -232,7 +251,8 @@ TEST_CASE("no bytes crash the parser, and what it accepts has a stable canonical
 TEST_CASE("large documents take time in proportion to their size") {
   const auto once = [](int count) {
     std::string text = "{";
-    for (int i = 0; i < count; ++i) text += (i > 0 ? ",\"m" : "\"m") + std::to_string(i) + "\":[1,\"x\",{\"a\":null}]";
+    for (int i = 0; i < count; ++i)
+      text += (i > 0 ? ",\"m" : "\"m") + std::to_string(i) + "\":[1,\"x\",{\"a\":null}]";
     text += "}";
     const auto start = std::chrono::steady_clock::now();
     const auto parsed = json::parse(text);
@@ -242,7 +262,8 @@ TEST_CASE("large documents take time in proportion to their size") {
   };
   // The quickest of three: the machine may be busy with something else in between.
   const auto milliseconds = [&](int count) { return std::min({once(count), once(count), once(count)}); };
-  CHECK(milliseconds(40'000) < std::max(milliseconds(2'000), 0.5) * 20 * 8);   // a quadratic step would be 400 times as slow
+  CHECK(milliseconds(40'000) <
+        std::max(milliseconds(2'000), 0.5) * 20 * 8);  // a quadratic step would be 400 times as slow
 }
 
 TEST_CASE("the writer puts the commas") {

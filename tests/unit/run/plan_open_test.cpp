@@ -20,19 +20,23 @@ Result<Step> posted(const std::string& text, const Run& run, std::size_t max_ste
 TEST_CASE("an open run starts with no steps or with some") {
   CHECK(planned(R"({"mode":"open","steps":[]})").mode == Mode::open);
   CHECK(planned(R"({"mode":"open"})").steps.empty());
-  const Run run = planned(R"({"mode":"open","steps":[{"id":"a","server":"api","tool":"w"},{"id":"b","server":"api","tool":"w"}]})");
+  const Run run = planned(
+      R"({"mode":"open","steps":[{"id":"a","server":"api","tool":"w"},{"id":"b","server":"api","tool":"w"}]})");
   CHECK(run.steps[1].spec.after == std::vector<std::uint32_t>{0});
   CHECK(run.steps[0].spec.on_circuit_open == OnCircuitOpen::fail);
   CHECK(run.steps[0].spec.digest == step_digest(*json::parse(R"({"tool":"w","server":"api","id":"a"})")));
 }
 
 TEST_CASE("a posted step waits for what it names and refers to, and for nothing else") {
-  const Run run = planned(R"({"mode":"open","steps":[{"id":"a","server":"api","tool":"w"},{"id":"b","server":"api","tool":"w"}]})");
+  const Run run = planned(
+      R"({"mode":"open","steps":[{"id":"a","server":"api","tool":"w"},{"id":"b","server":"api","tool":"w"}]})");
   const auto free = posted(R"({"id":"c","server":"api","tool":"w"})", run);
   REQUIRE(free);
   CHECK(free->spec.after.empty());
   CHECK(free->spec.on_circuit_open == OnCircuitOpen::fail);
-  const auto bound = posted(R"({"id":"c","server":"api","tool":"look","after":["b"],"args":{"x":"${a/v}"},"on_circuit_open":"wait"})", run);
+  const auto bound = posted(
+      R"({"id":"c","server":"api","tool":"look","after":["b"],"args":{"x":"${a/v}"},"on_circuit_open":"wait"})",
+      run);
   REQUIRE(bound);
   CHECK(bound->spec.after == std::vector<std::uint32_t>{0, 1});
   CHECK(bound->spec.needs == std::vector<std::uint32_t>{0});
@@ -53,7 +57,8 @@ TEST_CASE("a posted step that cannot be added is refused") {
   const Run run = planned(R"({"mode":"open","steps":[{"id":"a","server":"api","tool":"w"}]})");
   CHECK(posted(R"({"id":"a","server":"api","tool":"w"})", run).error().pointer == "/id");
   CHECK(posted(R"({"id":"b","server":"api","tool":"w","after":["c"]})", run).error().pointer == "/after/0");
-  CHECK(posted(R"({"id":"b","server":"api","tool":"w","args":{"x":"${c}"}})", run).error().pointer == "/args/x");
+  CHECK(posted(R"({"id":"b","server":"api","tool":"w","args":{"x":"${c}"}})", run).error().pointer ==
+        "/args/x");
   CHECK(posted(R"({"id":"b","server":"api","tool":"charge"})", run).error().code == "bad_arguments");
   CHECK(posted("[]", run).error().pointer.empty());
   CHECK(posted(R"({"id":"b","server":"api","tool":"w"})", run, 1).error().code == "bad_submission");

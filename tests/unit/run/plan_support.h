@@ -7,13 +7,15 @@
 
 namespace holdfast::run {
 
-inline constexpr Instant kNow{1'796'000'000'000};   // 2026-11-30T00:53:20Z
+inline constexpr Instant kNow{1'796'000'000'000};  // 2026-11-30T00:53:20Z
 
-/// A server `api` with a read `look` (5 attempts), a write `w`, a write `charge` with a path argument, and two with target templates.
+/// A server `api` with a read `look` (5 attempts), a write `w`, a write `charge` with a path argument, and
+/// two with target templates.
 inline const std::map<std::string, ToolPolicy, std::less<>>& test_tools() {
   static const auto tools = [] {
     std::map<std::string, ToolPolicy, std::less<>> out;
-    for (const char* name : {"look", "w", "charge", "fixed", "templated"}) out[name] = ToolPolicy{.server = "api", .tool = name};
+    for (const char* name : {"look", "w", "charge", "fixed", "templated"})
+      out[name] = ToolPolicy{.server = "api", .tool = name};
     out["look"].effect = Effect::read;
     out["look"].max_attempts = 5;
     out["charge"].path_arguments = {"customer"};

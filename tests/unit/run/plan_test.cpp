@@ -1,7 +1,8 @@
+#include "holdfast/run/plan.h"
+
 #include <catch2/catch.hpp>
 
 #include "holdfast/core/intent_key.h"
-#include "holdfast/run/plan.h"
 #include "unit/run/plan_support.h"
 
 using namespace holdfast;
@@ -15,14 +16,19 @@ struct Refusal {
 };
 
 /// A plan of one good step with these members in front.
-std::string with(const std::string& members) { return "{" + members + R"(,"steps":[{"id":"w","server":"api","tool":"w"}]})"; }
+std::string with(const std::string& members) {
+  return "{" + members + R"(,"steps":[{"id":"w","server":"api","tool":"w"}]})";
+}
 /// A plan of one step: the members of a good one, and these.
-std::string step_with(const std::string& members) { return R"({"steps":[{"id":"w","server":"api","tool":"w",)" + members + "}]}"; }
+std::string step_with(const std::string& members) {
+  return R"({"steps":[{"id":"w","server":"api","tool":"w",)" + members + "}]}";
+}
 
 }  // namespace
 
 TEST_CASE("a full submission becomes a run with everything in its place") {
-  const std::string text = R"({"name": "nightly-triage", "deadline": "2h", "retry_budget": 7, "labels": {"team": "ops", "a": ""}, "mode": "plan",
+  const std::string text =
+      R"({"name": "nightly-triage", "deadline": "2h", "retry_budget": 7, "labels": {"team": "ops", "a": ""}, "mode": "plan",
     "steps": [{"id": "find", "server": "api", "tool": "look", "args": {"q": "open"}},
               {"id": "note", "server": "api", "tool": "w", "target": "ticket/42", "args": {"text": "found ${find/n}"}, "after": ["find"],
                "deadline": "5s", "max_attempts": 2, "on_failure": "continue", "on_circuit_open": "fail", "key": "mine-1"}],
@@ -99,18 +105,26 @@ TEST_CASE("the order of steps") {
 
 TEST_CASE("a bad submission is refused with the place") {
   const auto c = GENERATE(
-      Refusal{"[]", ""}, Refusal{"null", ""}, Refusal{"{}", ""}, Refusal{R"({"steps":[]})", "/steps"}, Refusal{R"({"steps":{}})", "/steps"},
-      Refusal{R"({"steps":[1]})", "/steps/0"}, Refusal{with(R"("nmae":"x")"), "/nmae"}, Refusal{with(R"("a/b~":"x")"), "/a~1b~0"},
-      Refusal{with(R"("name":5)"), "/name"}, Refusal{with(R"("name":null)"), "/name"}, Refusal{with(R"("name":"a\u0000b")"), "/name"},
-      Refusal{with("\"name\":\"" + std::string(257, 'x') + "\""), "/name"}, Refusal{with(R"("mode":"wild")"), "/mode"},
-      Refusal{with(R"("mode":"")"), "/mode"}, Refusal{with(R"("mode":1)"), "/mode"}, Refusal{with(R"("retry_budget":-1)"), "/retry_budget"},
-      Refusal{with(R"("retry_budget":1.0)"), "/retry_budget"}, Refusal{with(R"("retry_budget":"3")"), "/retry_budget"},
+      Refusal{"[]", ""}, Refusal{"null", ""}, Refusal{"{}", ""}, Refusal{R"({"steps":[]})", "/steps"},
+      Refusal{R"({"steps":{}})", "/steps"}, Refusal{R"({"steps":[1]})", "/steps/0"},
+      Refusal{with(R"("nmae":"x")"), "/nmae"}, Refusal{with(R"("a/b~":"x")"), "/a~1b~0"},
+      Refusal{with(R"("name":5)"), "/name"}, Refusal{with(R"("name":null)"), "/name"},
+      Refusal{with(R"("name":"a\u0000b")"), "/name"},
+      Refusal{with("\"name\":\"" + std::string(257, 'x') + "\""), "/name"},
+      Refusal{with(R"("mode":"wild")"), "/mode"}, Refusal{with(R"("mode":"")"), "/mode"},
+      Refusal{with(R"("mode":1)"), "/mode"}, Refusal{with(R"("retry_budget":-1)"), "/retry_budget"},
+      Refusal{with(R"("retry_budget":1.0)"), "/retry_budget"},
+      Refusal{with(R"("retry_budget":"3")"), "/retry_budget"},
       Refusal{with(R"("retry_budget":1e3)"), "/retry_budget"}, Refusal{with(R"("labels":[])"), "/labels"},
       Refusal{with(R"("labels":{"a":1})"), "/labels/a"}, Refusal{with(R"("labels":{"":"x"})"), "/labels/"},
-      Refusal{with(R"("labels":{"a\n":"x"})"), "/labels/a\n"}, Refusal{with("\"labels\":{\"" + std::string(65, 'k') + "\":\"\"}"), "/labels/" + std::string(65, 'k')},
-      Refusal{with("\"labels\":{\"k\":\"" + std::string(257, 'v') + "\"}"), "/labels/k"}, Refusal{with(R"("result":"${nope}")"), "/result"},
-      Refusal{with(R"("result":{"a":["${w}","${nope/x}"]})"), "/result/a/1"}, Refusal{with(R"("result":"${w")"), "/result"},
-      Refusal{R"({"mode":"open","steps":[],"result":1})", "/result"}, Refusal{R"({"mode":"open","steps":null})", "/steps"});
+      Refusal{with(R"("labels":{"a\n":"x"})"), "/labels/a\n"},
+      Refusal{with("\"labels\":{\"" + std::string(65, 'k') + "\":\"\"}"), "/labels/" + std::string(65, 'k')},
+      Refusal{with("\"labels\":{\"k\":\"" + std::string(257, 'v') + "\"}"), "/labels/k"},
+      Refusal{with(R"("result":"${nope}")"), "/result"},
+      Refusal{with(R"("result":{"a":["${w}","${nope/x}"]})"), "/result/a/1"},
+      Refusal{with(R"("result":"${w")"), "/result"},
+      Refusal{R"({"mode":"open","steps":[],"result":1})", "/result"},
+      Refusal{R"({"mode":"open","steps":null})", "/steps"});
   CAPTURE(c.text);
   const Error error = refused(c.text);
   CHECK(error.code == "bad_submission");
@@ -120,19 +134,27 @@ TEST_CASE("a bad submission is refused with the place") {
 
 TEST_CASE("a bad step is refused with the place") {
   const auto c = GENERATE(
-      Refusal{R"("tardet":"x")", "/tardet"}, Refusal{R"("after":["nope"])", "/after/0"}, Refusal{R"("after":["w"])", "/after/0"},
-      Refusal{R"("after":"w")", "/after"}, Refusal{R"("after":[1])", "/after/0"}, Refusal{R"("after":null)", "/after"},
-      Refusal{R"("target":"")", "/target"}, Refusal{R"("target":"a\nb")", "/target"}, Refusal{R"("target":"a\u0000")", "/target"},
-      Refusal{R"("target":7)", "/target"}, Refusal{"\"target\":\"" + std::string(1025, 'x') + "\"", "/target"}, Refusal{R"("args":7)", "/args"},
-      Refusal{R"("args":[])", "/args"}, Refusal{R"("args":null)", "/args"}, Refusal{R"("args":"${w}")", "/args"},
-      Refusal{R"("args":{"x":"${nope/a}"})", "/args/x"}, Refusal{R"("args":{"x":"${w}"})", "/args/x"},
-      Refusal{R"("args":{"x":[{"y/z":"a ${nope}"}]})", "/args/x/0/y~1z"}, Refusal{R"("args":{"x":"${"})", "/args/x"},
-      Refusal{R"("args":{"x":"echo ${HOME}"})", "/args/x"}, Refusal{R"("deadline":"0s")", "/deadline"}, Refusal{R"("deadline":-1)", "/deadline"},
-      Refusal{R"("deadline":0)", "/deadline"}, Refusal{R"("deadline":1.5)", "/deadline"}, Refusal{R"("deadline":"10")", "/deadline"},
-      Refusal{R"("deadline":"2100-01-01T00:00:00Z")", "/deadline"}, Refusal{R"("max_attempts":0)", "/max_attempts"},
-      Refusal{R"("max_attempts":"3")", "/max_attempts"}, Refusal{R"("max_attempts":2.0)", "/max_attempts"}, Refusal{R"("on_failure":"maybe")", "/on_failure"},
-      Refusal{R"("on_failure":"proceed")", "/on_failure"}, Refusal{R"("on_failure":true)", "/on_failure"}, Refusal{R"("on_circuit_open":"")", "/on_circuit_open"},
-      Refusal{R"("key":"")", "/key"}, Refusal{R"("key":"a\r\nX: 1")", "/key"}, Refusal{R"("key":"a\u0000")", "/key"}, Refusal{R"("key":1)", "/key"});
+      Refusal{R"("tardet":"x")", "/tardet"}, Refusal{R"("after":["nope"])", "/after/0"},
+      Refusal{R"("after":["w"])", "/after/0"}, Refusal{R"("after":"w")", "/after"},
+      Refusal{R"("after":[1])", "/after/0"}, Refusal{R"("after":null)", "/after"},
+      Refusal{R"("target":"")", "/target"}, Refusal{R"("target":"a\nb")", "/target"},
+      Refusal{R"("target":"a\u0000")", "/target"}, Refusal{R"("target":7)", "/target"},
+      Refusal{"\"target\":\"" + std::string(1025, 'x') + "\"", "/target"}, Refusal{R"("args":7)", "/args"},
+      Refusal{R"("args":[])", "/args"}, Refusal{R"("args":null)", "/args"},
+      Refusal{R"("args":"${w}")", "/args"}, Refusal{R"("args":{"x":"${nope/a}"})", "/args/x"},
+      Refusal{R"("args":{"x":"${w}"})", "/args/x"},
+      Refusal{R"("args":{"x":[{"y/z":"a ${nope}"}]})", "/args/x/0/y~1z"},
+      Refusal{R"("args":{"x":"${"})", "/args/x"}, Refusal{R"("args":{"x":"echo ${HOME}"})", "/args/x"},
+      Refusal{R"("deadline":"0s")", "/deadline"}, Refusal{R"("deadline":-1)", "/deadline"},
+      Refusal{R"("deadline":0)", "/deadline"}, Refusal{R"("deadline":1.5)", "/deadline"},
+      Refusal{R"("deadline":"10")", "/deadline"},
+      Refusal{R"("deadline":"2100-01-01T00:00:00Z")", "/deadline"},
+      Refusal{R"("max_attempts":0)", "/max_attempts"}, Refusal{R"("max_attempts":"3")", "/max_attempts"},
+      Refusal{R"("max_attempts":2.0)", "/max_attempts"}, Refusal{R"("on_failure":"maybe")", "/on_failure"},
+      Refusal{R"("on_failure":"proceed")", "/on_failure"}, Refusal{R"("on_failure":true)", "/on_failure"},
+      Refusal{R"("on_circuit_open":"")", "/on_circuit_open"}, Refusal{R"("key":"")", "/key"},
+      Refusal{R"("key":"a\r\nX: 1")", "/key"}, Refusal{R"("key":"a\u0000")", "/key"},
+      Refusal{R"("key":1)", "/key"});
   CAPTURE(c.text);
   const Error error = refused(step_with(c.text));
   CHECK(error.code == "bad_submission");
@@ -146,17 +168,24 @@ TEST_CASE("a bad step is refused with the place") {
 }
 
 TEST_CASE("ids, servers and tools of a step") {
-  const auto c = GENERATE(Refusal{R"({"server":"api","tool":"w"})", "/steps/0"}, Refusal{R"({"id":"w","tool":"w"})", "/steps/0"}, Refusal{R"({"id":"w","server":"api"})", "/steps/0"},
-                          Refusal{R"({"id":"","server":"api","tool":"w"})", "/steps/0/id"}, Refusal{R"({"id":"a/b","server":"api","tool":"w"})", "/steps/0/id"},
-                          Refusal{R"({"id":5,"server":"api","tool":"w"})", "/steps/0/id"}, Refusal{R"({"id":"a\u0000","server":"api","tool":"w"})", "/steps/0/id"},
-                          Refusal{"{\"id\":\"" + std::string(129, 'a') + "\",\"server\":\"api\",\"tool\":\"w\"}", "/steps/0/id"},
-                          Refusal{R"({"id":"w","server":"nope","tool":"w"})", "/steps/0/server"}, Refusal{R"({"id":"w","server":"api","tool":"W"})", "/steps/0/tool"},
-                          Refusal{R"({"id":"w","server":"api","tool":"nope"})", "/steps/0/tool"}, Refusal{R"({"id":"w","server":"Api","tool":"w"})", "/steps/0/server"});
+  const auto c = GENERATE(
+      Refusal{R"({"server":"api","tool":"w"})", "/steps/0"}, Refusal{R"({"id":"w","tool":"w"})", "/steps/0"},
+      Refusal{R"({"id":"w","server":"api"})", "/steps/0"},
+      Refusal{R"({"id":"","server":"api","tool":"w"})", "/steps/0/id"},
+      Refusal{R"({"id":"a/b","server":"api","tool":"w"})", "/steps/0/id"},
+      Refusal{R"({"id":5,"server":"api","tool":"w"})", "/steps/0/id"},
+      Refusal{R"({"id":"a\u0000","server":"api","tool":"w"})", "/steps/0/id"},
+      Refusal{"{\"id\":\"" + std::string(129, 'a') + "\",\"server\":\"api\",\"tool\":\"w\"}", "/steps/0/id"},
+      Refusal{R"({"id":"w","server":"nope","tool":"w"})", "/steps/0/server"},
+      Refusal{R"({"id":"w","server":"api","tool":"W"})", "/steps/0/tool"},
+      Refusal{R"({"id":"w","server":"api","tool":"nope"})", "/steps/0/tool"},
+      Refusal{R"({"id":"w","server":"Api","tool":"w"})", "/steps/0/server"});
   CAPTURE(c.text);
   const Error error = refused("{\"steps\":[" + c.text + "]}");
   CHECK(error.code == "bad_submission");
   CHECK(error.pointer == c.pointer);
-  CHECK(refused(R"({"steps":[{"id":"w","server":"api","tool":"w"},{"id":"w","server":"api","tool":"w"}]})").pointer == "/steps/1/id");
+  CHECK(refused(R"({"steps":[{"id":"w","server":"api","tool":"w"},{"id":"w","server":"api","tool":"w"}]})")
+            .pointer == "/steps/1/id");
 }
 
 TEST_CASE("an unknown member is told the nearest known one") {
@@ -170,18 +199,24 @@ TEST_CASE("an unknown member is told the nearest known one") {
 
 TEST_CASE("steps that wait for each other are refused at one of them") {
   const auto cycle = [](const std::string& steps) { return refused("{\"steps\":[" + steps + "]}"); };
-  const Error two = cycle(R"({"id":"a","server":"api","tool":"w","after":["b"]},{"id":"b","server":"api","tool":"w","after":["a"]})");
+  const Error two = cycle(
+      R"({"id":"a","server":"api","tool":"w","after":["b"]},{"id":"b","server":"api","tool":"w","after":["a"]})");
   CHECK(two.pointer == "/steps/0");
   CHECK(two.message.find("\"a\" waits for \"b\" waits for \"a\"") != std::string::npos);
-  const Error mixed = cycle(R"({"id":"x","server":"api","tool":"w"},{"id":"a","server":"api","tool":"w","args":{"v":"${c}"}},
+  const Error mixed =
+      cycle(R"({"id":"x","server":"api","tool":"w"},{"id":"a","server":"api","tool":"w","args":{"v":"${c}"}},
     {"id":"b","server":"api","tool":"w"},{"id":"c","server":"api","tool":"w"},{"id":"z","server":"api","tool":"w"})");
   CHECK(mixed.pointer == "/steps/1");
   CHECK(mixed.message.find("\"x\"") == std::string::npos);
   CHECK(mixed.message.find("\"z\"") == std::string::npos);
   // A default order makes a reference to the next step a circle too.
-  CHECK(cycle(R"({"id":"a","server":"api","tool":"w","args":{"v":"${b}"}},{"id":"b","server":"api","tool":"w"})").pointer == "/steps/0");
+  CHECK(
+      cycle(
+          R"({"id":"a","server":"api","tool":"w","args":{"v":"${b}"}},{"id":"b","server":"api","tool":"w"})")
+          .pointer == "/steps/0");
   // Step 0 only waits for the circle.
-  const Error behind = cycle(R"({"id":"a","server":"api","tool":"w","after":["b"]},{"id":"b","server":"api","tool":"w","after":["c"]},{"id":"c","server":"api","tool":"w","after":["b"]})");
+  const Error behind = cycle(
+      R"({"id":"a","server":"api","tool":"w","after":["b"]},{"id":"b","server":"api","tool":"w","after":["c"]},{"id":"c","server":"api","tool":"w","after":["b"]})");
   CHECK(behind.pointer != "/steps/0");
 }
 
@@ -189,7 +224,8 @@ TEST_CASE("large plans are read in proportion and up to the limit") {
   std::string steps;
   for (int i = 0; i < 10'000; ++i) {
     const std::string id = std::to_string(i);
-    steps += (i > 0 ? ",{\"id\":\"" : "{\"id\":\"") + id + R"(","server":"api","tool":"w","args":{"x":")" + (i > 0 ? "${" + std::to_string(i / 2) + "}" : "") + "\"}}";
+    steps += (i > 0 ? ",{\"id\":\"" : "{\"id\":\"") + id + R"(","server":"api","tool":"w","args":{"x":")" +
+             (i > 0 ? "${" + std::to_string(i / 2) + "}" : "") + "\"}}";
   }
   CHECK(planned("{\"steps\":[" + steps + "]}").steps.size() == 10'000);
   CHECK(refused("{\"steps\":[" + steps + R"(,{"id":"x","server":"api","tool":"w"}]})").pointer == "/steps");
@@ -197,7 +233,9 @@ TEST_CASE("large plans are read in proportion and up to the limit") {
 
 TEST_CASE("a circle through ten thousand steps is found without recursion") {
   std::string steps;
-  for (int i = 0; i < 10'000; ++i) steps += (i > 0 ? ",{\"id\":\"" : "{\"id\":\"") + std::to_string(i) + R"(","server":"api","tool":"w","after":[")" + std::to_string((i + 1) % 10'000) + "\"]}";
+  for (int i = 0; i < 10'000; ++i)
+    steps += (i > 0 ? ",{\"id\":\"" : "{\"id\":\"") + std::to_string(i) +
+             R"(","server":"api","tool":"w","after":[")" + std::to_string((i + 1) % 10'000) + "\"]}";
   const Error error = refused("{\"steps\":[" + steps + "]}");
   CHECK(error.pointer == "/steps/0");
   CHECK(error.message.size() < 400);
@@ -209,12 +247,17 @@ TEST_CASE("path arguments that are not there are refused, references count as th
   CHECK(none.pointer == "/steps/0/args/customer");
   const Error other = refused(R"({"steps":[{"id":"c","server":"api","tool":"charge","args":{"amount":1}}]})");
   CHECK(other.code == "bad_arguments");
-  CHECK(planned(R"({"steps":[{"id":"a","server":"api","tool":"look"},{"id":"c","server":"api","tool":"charge","args":{"customer":"${a/id}"}}]})").steps.size() == 2);
+  CHECK(
+      planned(
+          R"({"steps":[{"id":"a","server":"api","tool":"look"},{"id":"c","server":"api","tool":"charge","args":{"customer":"${a/id}"}}]})")
+          .steps.size() == 2);
 }
 
 TEST_CASE("a step's target is known where no argument decides it") {
   const auto target = [](const std::string& tool, const std::string& rest = "") {
-    return planned(R"({"steps":[{"id":"a","server":"api","tool":")" + tool + "\"" + rest + "}]}").steps[0].target;
+    return planned(R"({"steps":[{"id":"a","server":"api","tool":")" + tool + "\"" + rest + "}]}")
+        .steps[0]
+        .target;
   };
   CHECK(target("w") == "api/w");
   CHECK(target("w", R"(,"target":"x y")") == "x y");

@@ -1,16 +1,18 @@
+#include "holdfast/run/references.h"
+
 #include <rapidcheck.h>
 
 #include <catch2/catch.hpp>
 
 #include "holdfast/core/json.h"
-#include "holdfast/run/references.h"
 
 using namespace holdfast;
 using namespace holdfast::run;
 
 namespace {
 
-constexpr std::string_view kResult = R"({"n":3,"f":1.50,"s":"t\u00e9xt \"q\"","b":true,"z":null,"l":[1,{"x":"y"}],"o":{"a/b":1,"c~d":2},"":5,"big":123456789012345678901234567890})";
+constexpr std::string_view kResult =
+    R"({"n":3,"f":1.50,"s":"t\u00e9xt \"q\"","b":true,"z":null,"l":[1,{"x":"y"}],"o":{"a/b":1,"c~d":2},"":5,"big":123456789012345678901234567890})";
 
 /// Knows one step, `a`, with kResult.
 std::optional<std::string> lookup(std::string_view name, std::string_view pointer) {
@@ -44,7 +46,8 @@ TEST_CASE("a reference alone in a string keeps its JSON type, digit for digit") 
 }
 
 TEST_CASE("a reference inside a longer string becomes text") {
-  CHECK(resolved(R"("found ${a/n} of ${a/s}, ${a/b} ${a/f}")") == "\"found 3 of t\u00e9xt \\\"q\\\", true 1.50\"");
+  CHECK(resolved(R"("found ${a/n} of ${a/s}, ${a/b} ${a/f}")") ==
+        "\"found 3 of t\u00e9xt \\\"q\\\", true 1.50\"");
   CHECK(resolved(R"("${a/n}${a/n}")") == R"("33")");
   CHECK(resolved(R"(" ${a/l}")") == R"(" [1,{\"x\":\"y\"}]")");
   CHECK(resolved(R"("${a/l/1/x}!")") == R"("y!")");
@@ -58,12 +61,14 @@ TEST_CASE("a doubled dollar is a literal, and what comes out is not read again")
   CHECK(resolved(R"("${a/n}$${a/n}")") == R"("3${a/n}")");
   CHECK(resolved(R"("$${")") == R"("${")");
   CHECK(resolved(R"("$ { $5 {a} }")") == R"("$ { $5 {a} }")");
-  const auto twice = resolve(R"("x${a}")", [](auto, auto) { return std::optional<std::string>(R"("${b}")"); });
+  const auto twice =
+      resolve(R"("x${a}")", [](auto, auto) { return std::optional<std::string>(R"("${b}")"); });
   CHECK(*twice == R"("x${b}")");
 }
 
 TEST_CASE("everything around a reference stays byte for byte") {
-  CHECK(resolved(R"({ "k" : [ 1.10, "\u0041\/", "${a/n}" ] , "${a/n}":-0 })") == R"({ "k" : [ 1.10, "\u0041\/", 3 ] , "${a/n}":-0 })");
+  CHECK(resolved(R"({ "k" : [ 1.10, "\u0041\/", "${a/n}" ] , "${a/n}":-0 })") ==
+        R"({ "k" : [ 1.10, "\u0041\/", 3 ] , "${a/n}":-0 })");
   CHECK(resolved(R"({"a":"x"})") == R"({"a":"x"})");
   CHECK(resolved("  [1E5 ]\n") == "  [1E5 ]\n");
 }
@@ -74,7 +79,8 @@ TEST_CASE("a reference may be written with escapes, as any string may") {
 }
 
 TEST_CASE("a reference that leads nowhere names itself and its place") {
-  for (const std::string text : {"${a/nope}", "${a/l/2}", "${a/l/-1}", "x ${a/l/01} y", "${a/l/0/x}", "${b}", "${a/l/-}"}) {
+  for (const std::string text :
+       {"${a/nope}", "${a/l/2}", "${a/l/-1}", "x ${a/l/01} y", "${a/l/0/x}", "${b}", "${a/l/-}"}) {
     CAPTURE(text);
     const auto out = resolve(R"({"y":"${a/l}","x":[0,")" + text + R"("]})", lookup);
     REQUIRE_FALSE(out);
@@ -85,7 +91,8 @@ TEST_CASE("a reference that leads nowhere names itself and its place") {
 }
 
 TEST_CASE("what is no reference is refused with its place") {
-  for (const std::string text : {"${", "${}", "${a", "a ${ b}", "${a b}", "${/n}", "${a/~}", "${a/~2}", "${a}${", "${\u00e9}", "${${a}}"}) {
+  for (const std::string text : {"${", "${}", "${a", "a ${ b}", "${a b}", "${/n}", "${a/~}", "${a/~2}",
+                                 "${a}${", "${\u00e9}", "${${a}}"}) {
     CAPTURE(text);
     const auto found = references(R"({"k/":[")" + text + R"("]})");
     REQUIRE_FALSE(found);
@@ -96,10 +103,12 @@ TEST_CASE("what is no reference is refused with its place") {
 }
 
 TEST_CASE("references are listed in order with their places") {
-  const auto found = references(R"({"x":"${a/b/0} and ${c}","l":[1,["$${no}","${a}"]],"${z}":{"m~/":"${d.e-f_/}"}})");
+  const auto found =
+      references(R"({"x":"${a/b/0} and ${c}","l":[1,["$${no}","${a}"]],"${z}":{"m~/":"${d.e-f_/}"}})");
   REQUIRE(found);
   REQUIRE(found->size() == 4);
-  const auto is = [&](std::size_t i, std::string_view step, std::string_view pointer, std::string_view place) {
+  const auto is = [&](std::size_t i, std::string_view step, std::string_view pointer,
+                      std::string_view place) {
     CHECK((*found)[i].step == step);
     CHECK((*found)[i].pointer == pointer);
     CHECK((*found)[i].place == place);
@@ -125,7 +134,8 @@ TEST_CASE("the text that references make is bounded") {
 
 TEST_CASE("resolving gives JSON again, whatever is around the references") {
   REQUIRE(rc::check([](const std::vector<std::uint8_t>& choices) {
-    static const std::vector<std::string> parts{"${a/n}", "${a/s}", "$${", "$", "{", "}", "x", "${a}", "\\\"", "\\u0024", "{a/l}"};
+    static const std::vector<std::string> parts{"${a/n}", "${a/s}", "$${",  "$",       "{",    "}",
+                                                "x",      "${a}",   "\\\"", "\\u0024", "{a/l}"};
     std::string text = "[\"";
     for (const auto choice : choices) text += parts[choice % parts.size()];
     text += "\"]";

@@ -29,10 +29,13 @@ using Words = std::vector<std::string>;
 
 TEST_CASE("the run's words are spelled as the contract spells them") {
   CHECK(words(Mode::open) == Words{"plan", "open"});
-  CHECK(words(RunStatus::cancelled) == Words{"queued", "running", "waiting", "unknown", "succeeded", "failed", "cancelled"});
-  CHECK(words(StepStatus::cancelled) == Words{"pending", "running", "waiting", "succeeded", "failed", "unknown", "skipped", "cancelled"});
+  CHECK(words(RunStatus::cancelled) ==
+        Words{"queued", "running", "waiting", "unknown", "succeeded", "failed", "cancelled"});
+  CHECK(words(StepStatus::cancelled) ==
+        Words{"pending", "running", "waiting", "succeeded", "failed", "unknown", "skipped", "cancelled"});
   CHECK(words(WriteState::unknown) == Words{"intended", "dispatched", "landed", "not_landed", "unknown"});
-  CHECK(words(WaitFor::client) == Words{"", "backoff", "retry_after", "circuit", "rate_gate", "slot", "storage", "human", "client"});
+  CHECK(words(WaitFor::client) ==
+        Words{"", "backoff", "retry_after", "circuit", "rate_gate", "slot", "storage", "human", "client"});
   CHECK(words(OnFailure::proceed) == Words{"stop", "continue"});
   CHECK(words(OnCircuitOpen::fail) == Words{"wait", "fail"});
   CHECK(words(Resolution::evidence) == Words{"", "landed", "not_landed", "abandon", "evidence"});
