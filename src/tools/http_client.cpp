@@ -32,6 +32,7 @@ constexpr std::int64_t kLongestPoll_ms = 60'000;
 
 struct Start {
   RequestId id;
+  Instant asked_at;
   HttpRequest request;
   HttpCallbacks callbacks;
 };
@@ -123,7 +124,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
 
   RequestId start(HttpRequest request, HttpCallbacks callbacks) override {
     const RequestId id = next_id_.fetch_add(1, std::memory_order_relaxed);
-    inbox_->post(Start{id, std::move(request), std::move(callbacks)});
+    inbox_->post(Start{id, clock_.now(), std::move(request), std::move(callbacks)});
     return id;
   }
   void cancel(RequestId id) override { inbox_->post(Cancel{id}); }
@@ -228,10 +229,11 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     exchange.id = order.id;
     exchange.request = std::move(order.request);
     exchange.callbacks = std::move(order.callbacks);
-    exchange.started = clock_.now();
+    exchange.started = order.asked_at;
     exchange.state = State::running;
     arm(exchange, exchange.request.deadline);
-    if (exchange.request.deadline <= exchange.started) return give_up_before_start(exchange, Failure::timeout, "no time was left for the call; nothing sent");
+    if (exchange.request.deadline <= clock_.now())
+      return give_up_before_start(exchange, Failure::timeout, "no time was left for the call; nothing sent");
     launch(exchange);
   }
 
@@ -290,6 +292,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
   void give_up(Exchange& exchange, Failure failure) {
     HttpOutcome outcome = cut_outcome(exchange, failure, clock_.now());
     const bool lingers = exchange.request.linger.count() > 0 && all_sent(exchange) && exchange.callbacks.late && !exchange.seen.streaming;
+    if (outcome.phase == Phase::tx_part) drop_unsent(exchange);
     report(exchange, std::move(outcome));
     if (!lingers) return retire(exchange, false);
     exchange.state = State::lingering;
@@ -393,6 +396,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     }
     curl_multi_cleanup(multi_);
     sockets.clear();
+    routes.clear();
     live_.clear();
     pool_.clear();
     tasks_.clear();

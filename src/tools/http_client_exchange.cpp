@@ -30,11 +30,16 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+// The kernel's numbers of the states in which the peer's end of stream has come; it counts that as a byte.
+constexpr int kTimeWait = 6, kCloseWait = 8, kLastAck = 9, kClosing = 11;
+
 std::optional<std::uint64_t> bytes_received(curl_socket_t socket) {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
-  return info.tcpi_bytes_received;
+  const int state = info.tcpi_state;
+  const bool counts_fin = state == kCloseWait || state == kLastAck || state == kClosing || state == kTimeWait;
+  return info.tcpi_bytes_received - (counts_fin && info.tcpi_bytes_received > 0 ? 1 : 0);
 }
 
 bool is_tls(const Exchange& exchange) { return exchange.request.url.starts_with("https:"); }
@@ -66,6 +71,7 @@ int on_debug(CURL*, curl_infotype type, char* data, std::size_t size, void* self
     case CURLINFO_DATA_OUT: note_sent(exchange, {data, size}); break;
     case CURLINFO_HEADER_IN:
     case CURLINFO_DATA_IN: exchange.seen.received += size; break;
+    case CURLINFO_SSL_DATA_OUT: exchange.seen.tls_started = true; break;
     case CURLINFO_TEXT: note_remark(exchange, {data, size}); break;
     default: break;
   }
@@ -96,22 +102,63 @@ curl_socket_t on_open_socket(void* self, curlsocktype, curl_sockaddr* address) {
     return CURL_SOCKET_BAD;
   }
   exchange.seen.socket_opened = true;
+  exchange.opened.push_back(fd);
+  exchange.host.sockets.insert_or_assign(fd, ExchangeHost::Socket{.maker = exchange.id, .user = nullptr, .route = {}});
   return fd;
 }
 
 int on_close_socket(void* self, curl_socket_t socket) {
   ExchangeHost& host = *static_cast<ExchangeHost*>(self);
   if (const auto found = host.sockets.find(socket); found != host.sockets.end()) {
-    look_at_socket(*found->second);
-    found->second->socket = CURL_SOCKET_BAD;
+    if (Exchange* user = found->second.user) {
+      look_at_socket(*user);
+      leave_socket(*user);
+    }
+    host.routes.erase(found->second.route);
     host.sockets.erase(found);
   }
   return close(socket);
 }
 
+int port_of(curl_socket_t socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return -1;
+  if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+  return address.ss_family == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port) : -1;
+}
+
+std::string route_of(const char* remote_address, const char* local_address, int remote_port, int local_port) {
+  std::string out = remote_address;
+  ((((out += ' ') += std::to_string(remote_port)) += ' ') += local_address) += ' ';
+  return out += std::to_string(local_port);
+}
+
+// Which socket the request will leave on; noted for later exchanges that reuse it.
+curl_socket_t find_socket(Exchange& exchange, std::string route, int local_port) {
+  ExchangeHost& host = exchange.host;
+  for (const curl_socket_t socket : exchange.opened) {
+    const auto known = host.sockets.find(socket);
+    if (known == host.sockets.end() || known->second.maker != exchange.id || port_of(socket) != local_port) continue;
+    host.routes.insert_or_assign(route, socket);
+    known->second.route = std::move(route);
+    return socket;
+  }
+  const auto found = host.routes.find(route);
+  return found == host.routes.end() ? CURL_SOCKET_BAD : found->second;
+}
+
+void take_socket(Exchange& exchange, curl_socket_t socket) {
+  const auto found = exchange.host.sockets.find(socket);
+  if (found == exchange.host.sockets.end()) return;
+  found->second.user = &exchange;
+  exchange.socket = socket;
+  exchange.socket_baseline = exchange.seen.reused ? bytes_received(socket).value_or(0) : 0;
+}
+
 // Runs right before the request is sent, each time: libcurl sends a request again by itself when a reused connection turns out dead,
 // and that would be a request without an attempt row.
-int on_ready(void* self, char* remote_address, char*, int, int) {
+int on_ready(void* self, char* remote_address, char* local_address, int remote_port, int local_port) {
   Exchange& exchange = *static_cast<Exchange*>(self);
   Seen& seen = exchange.seen;
   if (seen.sent > 0) {
@@ -124,13 +171,10 @@ int on_ready(void* self, char* remote_address, char*, int, int) {
   }
   seen.ready = true;
   seen.reused = !seen.socket_opened;
-  curl_socket_t socket = CURL_SOCKET_BAD;
-  if (!is_tls(exchange) && curl_easy_getinfo(exchange.easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
-      socket != CURL_SOCKET_BAD) {
-    exchange.socket = socket;
-    exchange.socket_baseline = seen.reused ? bytes_received(socket).value_or(0) : 0;
-    exchange.host.sockets.insert_or_assign(socket, &exchange);
-  }
+  leave_socket(exchange);
+  // TLS records that are no part of an answer would count as one.
+  if (!is_tls(exchange))
+    take_socket(exchange, find_socket(exchange, route_of(remote_address, local_address, remote_port, local_port), local_port));
   return CURL_PREREQFUNC_OK;
 }
 
@@ -388,8 +432,8 @@ std::optional<std::string> prepare(Exchange& exchange, Duration time_left) {
 }
 
 void reset(Exchange& exchange) {
-  if (exchange.socket != CURL_SOCKET_BAD) exchange.host.sockets.erase(exchange.socket);
-  exchange.socket = CURL_SOCKET_BAD;
+  leave_socket(exchange);
+  exchange.opened.clear();
   exchange.request = {};
   exchange.callbacks = {};
   exchange.seen = {};
@@ -399,6 +443,24 @@ void reset(Exchange& exchange) {
   exchange.keep_literals = true;
   exchange.looking_up = false;
   exchange.earlier_sent = exchange.earlier_received = 0;
+}
+
+void leave_socket(Exchange& exchange) {
+  if (const auto found = exchange.host.sockets.find(exchange.socket); found != exchange.host.sockets.end())
+    found->second.user = nullptr;
+  exchange.socket = CURL_SOCKET_BAD;
+}
+
+void drop_unsent(Exchange& exchange) {
+  const linger at_once{1, 0};
+  const auto drop = [&](curl_socket_t socket, bool mine) {
+    if (mine) setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  };
+  drop(exchange.socket, exchange.socket != CURL_SOCKET_BAD);
+  for (const curl_socket_t socket : exchange.opened) {
+    const auto known = exchange.host.sockets.find(socket);
+    drop(socket, known != exchange.host.sockets.end() && known->second.maker == exchange.id);
+  }
 }
 
 void look_at_socket(Exchange& exchange) {

@@ -20,6 +20,7 @@ struct Seen {
   bool socket_opened = false;     // the name was resolved and a socket made for it
   bool address_refused = false;   // a resolved address was forbidden
   bool local_resource = false;    // no descriptor or buffer for a socket
+  bool tls_started = false;       // connected, the first handshake message is out
   bool ready = false;             // connected, handshake done, about to send
   bool reused = false;
   bool resend_stopped = false;    // libcurl wanted to send the request once more on another connection
@@ -51,8 +52,15 @@ class ExchangeHost {
   virtual ~ExchangeHost() = default;
   /// chunk() wanted no more: report, and let the connection drain.
   virtual void stopped(Exchange& exchange) = 0;
-  /// The exchange that a socket serves now.
-  std::unordered_map<curl_socket_t, Exchange*> sockets;
+
+  struct Socket {
+    RequestId maker = 0;        // descriptors' numbers come back
+    Exchange* user = nullptr;   // the exchange that it serves now
+    std::string route;          // its key in `routes` once it is connected
+  };
+  /// Every open socket, and how to find it by both ends' addresses: all that libcurl tells about a connection that it reuses.
+  std::unordered_map<curl_socket_t, Socket> sockets;
+  std::unordered_map<std::string, curl_socket_t> routes;
 };
 
 struct Exchange {
@@ -73,7 +81,8 @@ struct Exchange {
   Instant started{};
   Timers::node_type timer_node;      // kept between uses
   Timers::iterator timer;
-  curl_socket_t socket = CURL_SOCKET_BAD;
+  curl_socket_t socket = CURL_SOCKET_BAD;   // plain HTTP only, from the moment that it is ready
+  std::vector<curl_socket_t> opened;        // sockets made for it
   std::uint64_t socket_baseline = 0; // bytes that the socket had received before this exchange
   int hop = 0;                       // redirects followed
   bool other_origin = false;         // no configured header may go there
@@ -96,6 +105,10 @@ void reset(Exchange& exchange);
 [[nodiscard]] Phase phase_of(const Exchange& exchange);
 /// All of the request has been accepted by the kernel.
 [[nodiscard]] bool all_sent(const Exchange& exchange);
+/// The exchange no longer uses its socket.
+void leave_socket(Exchange& exchange);
+/// Makes the kernel forget what it has accepted and not sent yet, once the connection is closed.
+void drop_unsent(Exchange& exchange);
 /// Asks the kernel what libcurl does not tell: whether bytes of an unfinished status line have come.
 void look_at_socket(Exchange& exchange);
 

@@ -167,8 +167,8 @@ Phase phase_of(const Exchange& exchange) {
   if (seen.sent > 0) return all_sent(exchange) ? Phase::tx_all : Phase::tx_part;
   if (seen.ready) return Phase::tx0;
   if (!seen.socket_opened) return Phase::dns;
-  if (microseconds(exchange, CURLINFO_CONNECT_TIME_T) == 0) return Phase::tcp;
-  return is_tls(exchange) ? Phase::tls : Phase::tx0;
+  if (seen.tls_started) return Phase::tls;
+  return is_tls(exchange) || microseconds(exchange, CURLINFO_CONNECT_TIME_T) == 0 ? Phase::tcp : Phase::tx0;
 }
 
 HttpOutcome outcome_of(Exchange& exchange, CURLcode code) {

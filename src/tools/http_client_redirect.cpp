@@ -19,8 +19,8 @@ void forget_hop(Exchange& exchange) {
   exchange.earlier_sent += exchange.seen.sent;
   exchange.earlier_received += exchange.seen.received;
   exchange.seen = {};
-  if (exchange.socket != CURL_SOCKET_BAD) exchange.host.sockets.erase(exchange.socket);
-  exchange.socket = CURL_SOCKET_BAD;
+  leave_socket(exchange);
+  exchange.opened.clear();
 }
 
 }  // namespace
