@@ -113,7 +113,9 @@ void Poller::linger(Connection& c) {
   c.phase = Phase::lingering;
   ++lingering_;
   set_deadline(c, now_ + kLingerTime);
+  const std::uint64_t id = c.id;
   discard(c);
+  if (stopping_ && connections_.contains(id)) close(c);
 }
 
 void Poller::forget_exchange(Connection& c) {

@@ -108,6 +108,7 @@ class Processor::Library final : public httplib::Server {
     if (!answered_) return;
     to.status = response->status;
     for (const auto& [name, value] : response->headers) to.set_header(name, value);
+    to.set_header("Accept-Ranges", "none");   // else the library promises ranges to HEAD
     if (!response->body.empty() || response->status != 204) to.set_header("Content-Type", response->content_type);
     to.body = std::move(response->body);
   }
