@@ -62,15 +62,17 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
 
 /// A new run's rows hold its newest state already, so that changes of it in the same batch have nothing to add.
 void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
+  const std::int64_t end_new = first_new + static_cast<std::int64_t>(batch.new_runs.size());
+  const auto stored_before = [&](const run::Run* run) { return run->seq < first_new || run->seq >= end_new; };
   for (const run::Run* run : batch.new_runs) insert_run(connection_, *run);
   for (const auto& [run, step] : batch.new_steps) {
-    if (run->seq < first_new) insert_step(connection_, *run, step);
+    if (stored_before(run)) insert_step(connection_, *run, step);
   }
   for (const run::Run* run : batch.runs) {
-    if (run->seq < first_new) update_run(connection_, *run);
+    if (stored_before(run)) update_run(connection_, *run);
   }
   for (const auto& [run, step] : batch.steps) {
-    if (run->seq < first_new) update_step(connection_, *run, step);
+    if (stored_before(run)) update_step(connection_, *run, step);
   }
   for (const auto& [run, attempt] : batch.attempts) put_attempt(connection_, *run, attempt);
   for (const auto& [run, event] : batch.events) insert_event(connection_, *run, event);

@@ -1,0 +1,339 @@
+// Whatever is in a value comes back, member by member.
+#include <rapidcheck.h>
+
+#include "support.h"
+
+namespace holdfast::ledger {
+namespace {
+
+using namespace test;
+
+std::string any_text() {
+  return *rc::gen::container<std::string>(rc::gen::weightedOneOf<char>({{8, rc::gen::inRange<char>('a', 'z')}, {1, rc::gen::just('\0')},
+                                                                         {1, rc::gen::element('\'', '"', ',', '\n')}}));
+}
+template <class I>
+I any_number() { return *rc::gen::inRange<I>(0, std::numeric_limits<I>::max()); }
+std::uint32_t any_count() { return any_number<std::uint32_t>(); }
+bool any_bool() { return *rc::gen::arbitrary<bool>(); }
+Instant any_instant() { return Instant{*rc::gen::inRange<std::int64_t>(0, kEndOfTime.ms)}; }
+std::optional<Instant> maybe_instant() { return any_bool() ? std::optional(any_instant()) : std::nullopt; }
+Duration any_duration() { return Duration{*rc::gen::inRange<std::int64_t>(0, kLongestDuration.count())}; }
+template <class E>
+E any_of(E last) { return static_cast<E>(*rc::gen::inRange(0, static_cast<int>(last) + 1)); }
+Reason any_reason() { return any_of(Reason::deadline_in_flight); }
+std::vector<std::uint32_t> any_indices() {
+  return *rc::gen::resize(12, rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 4'000'000'000u)));
+}
+run::Wait any_wait() { return {any_of(run::WaitFor::client), maybe_instant()}; }
+
+run::Write any_write() {
+  run::Write w;
+  w.key = any_text();
+  w.state = any_of(run::WriteState::unknown);
+  w.request = {any_text(), any_text()};
+  w.first_sent_at = maybe_instant();
+  w.last_sent_at = maybe_instant();
+  w.unknown_since = maybe_instant();
+  w.resolution = any_of(run::Resolution::evidence);
+  w.resolution_note = any_text();
+  w.resolved_by = any_text();
+  w.resolved_at = maybe_instant();
+  w.open = any_bool();
+  return w;
+}
+
+run::StepSpec any_spec() {
+  run::StepSpec s;
+  for (std::string* text : {&s.id, &s.server, &s.tool, &s.target, &s.args, &s.key, &s.digest}) *text = any_text();
+  s.after = any_indices();
+  s.needs = any_indices();
+  if (any_bool()) s.deadline = any_duration();
+  if (any_bool()) s.max_attempts = any_count();
+  s.on_failure = any_of(run::OnFailure::proceed);
+  s.on_circuit_open = any_of(run::OnCircuitOpen::fail);
+  return s;
+}
+
+/// Changes what may change after the insert.
+void fill_state(run::Step& s) {
+  for (std::string* text : {&s.target, &s.detail, &s.advice, &s.result, &s.doubt_detail, &s.once_rows}) *text = any_text();
+  for (std::uint32_t* count : {&s.max_attempts, &s.attempts, &s.rows, &s.checks, &s.crashes}) *count = any_count();
+  for (bool* flag : {&s.degraded, &s.hinted_wait_used, &s.session_repaired, &s.ordered}) *flag = any_bool();
+  s.effect = any_of(Effect::write);
+  s.status = any_of(run::StepStatus::cancelled);
+  s.reason = any_reason();
+  s.doubt = any_reason();
+  s.wait = any_wait();
+  s.next_check = maybe_instant();
+  if (s.effect == Effect::write && (s.write || any_bool())) s.write = any_write();
+  if (s.effect == Effect::read) s.write.reset();
+}
+
+void fill_state(run::Run& r) {
+  for (std::string* text : {&r.detail, &r.warnings, &r.result, &r.cancel_reason, &r.finish_digest}) *text = any_text();
+  r.status = any_of(run::RunStatus::cancelled);
+  r.reason = any_reason();
+  r.wait = any_wait();
+  r.started_at = maybe_instant();
+  r.finished_at = maybe_instant();
+  r.deadline = any_instant();
+  r.retry_spent = any_count();
+  r.cancel_requested = any_bool();
+  r.last_event = any_number<std::int64_t>();
+}
+
+run::Run any_run(std::uint64_t n) {
+  run::Run r;
+  r.id = run_id(n);
+  for (std::string* text : {&r.owner, &r.submit_digest, &r.name, &r.labels, &r.result_template}) *text = any_text();
+  if (any_bool()) r.submit_key = "key-" + std::to_string(n);
+  r.mode = any_of(run::Mode::open);
+  r.created_at = any_instant();
+  r.retry_limit = any_count();
+  fill_state(r);
+  const int steps = *rc::gen::inRange(0, 4);
+  for (int i = 0; i < steps; ++i) {
+    run::Step& step = r.steps.emplace_back();
+    step.spec = any_spec();
+    fill_state(step);
+  }
+  return r;
+}
+
+run::Attempt any_attempt(std::uint32_t step, std::uint32_t n) {
+  run::Attempt a;
+  a.step = step;
+  a.n = n;
+  a.kind = any_of(AttemptKind::probe);
+  a.counted = any_bool();
+  a.started_at = any_instant();
+  a.deadline = any_duration();
+  a.clipped = any_bool();
+  a.finished_at = maybe_instant();
+  a.delivery = any_of(Delivery::answered);
+  a.phase = any_of(Phase::parsed);
+  a.verdict = any_of(Verdict::landed);
+  a.klass = any_of(AttemptClass::crashed);
+  a.row = any_text();
+  a.late = any_bool();
+  a.late_detail = any_text();
+  a.http_status = *rc::gen::inRange(0, 1000);
+  if (any_bool()) a.rpc_code = -*rc::gen::inRange<std::int64_t>(0, 40'000);
+  a.detail = any_text();
+  a.bytes_sent = any_number<std::uint64_t>() >> 1;
+  a.bytes_received = any_number<std::uint64_t>() >> 1;
+  return a;
+}
+
+void same(const run::Attempt& a, const run::Attempt& b) {
+  CHECK(std::tie(a.run_seq, a.step, a.n, a.kind, a.counted, a.started_at, a.deadline, a.clipped, a.finished_at, a.delivery, a.phase) ==
+        std::tie(b.run_seq, b.step, b.n, b.kind, b.counted, b.started_at, b.deadline, b.clipped, b.finished_at, b.delivery, b.phase));
+  CHECK(std::tie(a.verdict, a.klass, a.row, a.late, a.late_detail, a.http_status, a.rpc_code, a.detail, a.bytes_sent, a.bytes_received) ==
+        std::tie(b.verdict, b.klass, b.row, b.late, b.late_detail, b.http_status, b.rpc_code, b.detail, b.bytes_sent, b.bytes_received));
+}
+
+void same(const run::Write& a, const run::Write& b) {
+  CHECK(std::tie(a.key, a.state, a.request.head, a.request.body, a.first_sent_at, a.last_sent_at, a.unknown_since, a.resolution,
+                 a.resolution_note, a.resolved_by, a.resolved_at, a.open) ==
+        std::tie(b.key, b.state, b.request.head, b.request.body, b.first_sent_at, b.last_sent_at, b.unknown_since, b.resolution,
+                 b.resolution_note, b.resolved_by, b.resolved_at, b.open));
+}
+
+void same(const run::Step& a, const run::Step& b) {
+  const run::StepSpec& x = a.spec;
+  const run::StepSpec& y = b.spec;
+  CHECK(std::tie(x.id, x.server, x.tool, x.target, x.args, x.after, x.needs, x.deadline, x.max_attempts, x.on_failure, x.on_circuit_open,
+                 x.key, x.digest) == std::tie(y.id, y.server, y.tool, y.target, y.args, y.after, y.needs, y.deadline, y.max_attempts,
+                                              y.on_failure, y.on_circuit_open, y.key, y.digest));
+  CHECK(std::tie(a.effect, a.target, a.max_attempts, a.status, a.reason, a.detail, a.advice, a.attempts, a.rows, a.wait, a.result, a.degraded) ==
+        std::tie(b.effect, b.target, b.max_attempts, b.status, b.reason, b.detail, b.advice, b.attempts, b.rows, b.wait, b.result, b.degraded));
+  CHECK(std::tie(a.doubt, a.doubt_detail, a.hinted_wait_used, a.session_repaired, a.ordered, a.once_rows, a.checks, a.next_check, a.crashes) ==
+        std::tie(b.doubt, b.doubt_detail, b.hinted_wait_used, b.session_repaired, b.ordered, b.once_rows, b.checks, b.next_check, b.crashes));
+  REQUIRE(a.write.has_value() == b.write.has_value());
+  if (a.write) same(*a.write, *b.write);
+}
+
+void same(const run::Run& a, const run::Run& b) {
+  CHECK(std::tie(a.seq, a.id, a.owner, a.submit_key, a.submit_digest, a.name, a.mode, a.status, a.reason, a.detail, a.wait, a.created_at,
+                 a.started_at, a.finished_at, a.deadline) ==
+        std::tie(b.seq, b.id, b.owner, b.submit_key, b.submit_digest, b.name, b.mode, b.status, b.reason, b.detail, b.wait, b.created_at,
+                 b.started_at, b.finished_at, b.deadline));
+  CHECK(std::tie(a.retry_limit, a.retry_spent, a.labels, a.warnings, a.result, a.result_template, a.cancel_requested, a.cancel_reason,
+                 a.finish_digest, a.last_event) == std::tie(b.retry_limit, b.retry_spent, b.labels, b.warnings, b.result, b.result_template,
+                                                            b.cancel_requested, b.cancel_reason, b.finish_digest, b.last_event));
+  REQUIRE(a.steps.size() == b.steps.size());
+  for (std::size_t i = 0; i < a.steps.size(); ++i) same(a.steps[i], b.steps[i]);
+}
+
+}  // namespace
+
+TEST_CASE("a run comes back as it was inserted and as it was changed") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  std::uint64_t n = 0;
+  REQUIRE(rc::check([&] {
+    run::Run stored = any_run(++n);
+    if (stored.settled()) stored.status = run::RunStatus::running;  // a settled run never changes again
+    Batch batch;
+    batch.new_runs = {&stored};
+    commit_or_fail(*db.ledger, batch);
+    REQUIRE(stored.seq == static_cast<std::int64_t>(n));
+    same(stored, *value_of(db.ledger->load(stored.id)));
+
+    fill_state(stored);
+    for (run::Step& step : stored.steps) fill_state(step);
+    for (run::Step& step : stored.steps) {
+      if (step.effect == Effect::write && !step.write) step.write = any_write();
+      if (step.effect == Effect::read) step.effect = Effect::write;  // a write's row is never taken back
+      if (!step.write) step.write = any_write();
+    }
+    batch.clear();
+    batch.runs = {&stored};
+    for (std::uint32_t i = 0; i < stored.steps.size(); ++i) batch.steps.push_back({&stored, i});
+    commit_or_fail(*db.ledger, batch);
+    same(stored, *value_of(db.ledger->load(stored.id)));
+    same(stored, *value_of(db.reader->run(stored.id)));
+  }));
+}
+
+TEST_CASE("a step added to an open run comes back") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  run::Run run = small_run(1, 0);
+  run.mode = run::Mode::open;
+  Batch batch;
+  batch.new_runs = {&run};
+  commit_or_fail(*db.ledger, batch);
+  run.steps.push_back(small_run(1).steps[0]);
+  run.steps[0].write = run::Write{.key = "k"};
+  batch.clear();
+  batch.new_steps = {{&run, 0}};
+  batch.steps = {{&run, 0}};
+  commit_or_fail(*db.ledger, batch);
+  same(run, *value_of(db.ledger->load(run.id)));
+}
+
+TEST_CASE("an attempt comes back, and is replaced when it is written again") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  run::Run run = small_run(1);
+  Batch batch;
+  batch.new_runs = {&run};
+  commit_or_fail(*db.ledger, batch);
+  std::uint32_t n = 0;
+  REQUIRE(rc::check([&] {
+    ++n;
+    run.last_event = n;
+    for (int turn = 0; turn < 2; ++turn) {
+      run::Attempt attempt = any_attempt(0, n);
+      batch.clear();
+      batch.attempts.emplace_back(&run, attempt);
+      commit_or_fail(*db.ledger, batch);
+      attempt.run_seq = run.seq;
+      same(attempt, *value_of(db.ledger->find_attempt(run.seq, 0, n)));
+      same(attempt, value_of(db.reader->attempts(run.seq, n - 1, 10)).at(0));
+    }
+  }));
+  CHECK(value_of(db.reader->attempts(run.seq, 0, 1'000)).size() == n);
+  CHECK_FALSE(value_of(db.ledger->find_attempt(run.seq, 0, n + 1)));
+}
+
+TEST_CASE("attempts come in the order in which they were begun, whatever the clock said") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  run::Run run = small_run(1, 2);
+  Batch batch;
+  batch.new_runs = {&run};
+  struct Begun { std::uint32_t step, n; std::int64_t started_ms; };
+  const std::vector<Begun> begun{{1, 1, 5'000}, {0, 1, 4'000}, {1, 2, 3'000}};  // the wall clock went back twice
+  for (const Begun& b : begun) {
+    run.last_event += 1;
+    batch.attempts.emplace_back(&run, run::Attempt{.step = b.step, .n = b.n, .started_at = Instant{b.started_ms}});
+    commit_or_fail(*db.ledger, batch);
+    batch.clear();
+  }
+  const auto rows = value_of(db.reader->attempts(run.seq, 0, 10));
+  REQUIRE(rows.size() == begun.size());
+  for (std::size_t i = 0; i < begun.size(); ++i) CHECK(std::pair(rows[i].step, rows[i].n) == std::pair(begun[i].step, begun[i].n));
+}
+
+TEST_CASE("events come back in order, each with a type that outlives them") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  run::Run run = small_run(1);
+  const std::vector<std::string_view> types{"run.submitted", "run.waiting",  "run.unknown",   "run.cancel_requested", "run.settled",        "step.dispatched",
+                                            "step.waiting",  "step.settled", "write.unknown", "write.settled",        "attempt.late_answer"};
+  Batch batch;
+  batch.new_runs = {&run};
+  for (const std::string_view type : types) {
+    run.last_event += 1;
+    const std::string nul("{\"x\":\"\0\"}", 9);
+    batch.events.emplace_back(&run, run::Event{.seq = run.last_event, .at = Instant{run.last_event * 7}, .type = type, .step = "s0", .data = nul});
+  }
+  commit_or_fail(*db.ledger, batch);
+  std::vector<run::Event> read = value_of(db.reader->events(run.seq, 0, 100));
+  REQUIRE(read.size() == types.size());
+  std::vector<run::Event> moved = std::move(read);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const run::Event& written = batch.events[i].second;
+    CHECK(std::tie(moved[i].seq, moved[i].at, moved[i].type, moved[i].step, moved[i].data) ==
+          std::tie(written.seq, written.at, written.type, written.step, written.data));
+    CHECK(moved[i].run_seq == run.seq);
+  }
+  CHECK(value_of(db.reader->events(run.seq, 9, 100)).size() == 2);
+  CHECK(value_of(db.reader->events(run.seq, 2, 3)).front().seq == 3);
+  CHECK(value_of(db.reader->events(run.seq, 2, 3)).size() == 3);
+}
+
+TEST_CASE("breakers and gates come back and are replaced") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  REQUIRE(rc::check([&] {
+    Breaker b{.server = "crm", .tool = any_bool() ? "" : "search"};
+    b.state = any_of(BreakerState::half_open);
+    b.forced_open = any_bool();
+    for (std::string* text : {&b.by, &b.why, &b.last_cause}) *text = any_text();
+    b.generation = any_number<std::uint64_t>() >> 1;
+    b.since = any_instant();
+    b.until = maybe_instant();
+    b.probe_until = maybe_instant();
+    for (std::uint32_t* count : {&b.consecutive, &b.window_calls, &b.window_failures}) *count = any_count();
+    b.window_start = any_instant();
+    b.cooldown = any_duration();
+    const RateGate g{"crm", maybe_instant(), any_count()};
+    Batch batch;
+    batch.breakers = {b};
+    batch.gates = {g};
+    commit_or_fail(*db.ledger, batch);
+    const auto open = value_of(db.ledger->load_open());
+    for (const auto& all : {open.breakers, value_of(db.reader->breakers())}) {
+      const auto at = std::find_if(all.begin(), all.end(), [&](const Breaker& x) { return x.tool == b.tool; });
+      REQUIRE(at != all.end());
+      CHECK(std::tie(at->server, at->state, at->forced_open, at->by, at->why, at->last_cause, at->generation, at->since, at->until,
+                     at->probe_until, at->consecutive, at->window_calls, at->window_failures, at->window_start, at->cooldown) ==
+            std::tie(b.server, b.state, b.forced_open, b.by, b.why, b.last_cause, b.generation, b.since, b.until, b.probe_until, b.consecutive,
+                     b.window_calls, b.window_failures, b.window_start, b.cooldown));
+    }
+    REQUIRE(open.gates.size() == 1);
+    CHECK(std::tie(open.gates[0].server, open.gates[0].until, open.gates[0].hits) == std::tie(g.server, g.until, g.hits));
+  }));
+}
+
+TEST_CASE("audit entries come back, newest first, page by page") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  Batch batch;
+  for (int i = 0; i < 5; ++i) batch.audit.push_back({.at = Instant{i}, .who = "ops", .action = "resolve", .subject = "wr_" + std::to_string(i), .why = "saw it", .data = "{\"i\":1}"});
+  commit_or_fail(*db.ledger, batch);
+  const auto first = value_of(db.reader->audit(0, 2));
+  REQUIRE(first.size() == 2);
+  CHECK(first[0].subject == "wr_4");
+  CHECK(std::tie(first[0].at, first[0].who, first[0].action, first[0].why, first[0].data) ==
+        std::tuple(Instant{4}, "ops", "resolve", "saw it", "{\"i\":1}"));
+  const auto rest = value_of(db.reader->audit(first[1].seq, 10));
+  REQUIRE(rest.size() == 3);
+  CHECK(rest[0].subject == "wr_2");
+}
+
+}  // namespace holdfast::ledger
