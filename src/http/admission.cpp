@@ -35,7 +35,8 @@ std::expected<Identity, Refusal> identify(const Request& request, Access access,
   auto identity = options.authenticate(*bearer);
   if (!identity) return std::unexpected(unauthorized("The token is not known."));
   if (access == Access::operate && !identity->operate) {
-    return std::unexpected(refuse(403, "forbidden", "The token's scope does not allow this; an operator token is required."));
+    return std::unexpected(
+        refuse(403, "forbidden", "The token's scope does not allow this; an operator token is required."));
   }
   return std::move(*identity);
 }
@@ -43,7 +44,8 @@ std::expected<Identity, Refusal> identify(const Request& request, Access access,
 std::expected<Match, Refusal> find_route(const Head& head, const Router& router) {
   Match match = router.match(head.request.method, head.segments);
   if (match.route != nullptr) return match;
-  if (match.allow.empty()) return std::unexpected(refuse(404, "not_found", "There is nothing at this address."));
+  if (match.allow.empty())
+    return std::unexpected(refuse(404, "not_found", "There is nothing at this address."));
   Refusal refusal = refuse(405, "method_not_allowed", "This address answers to " + match.allow + ".");
   refusal.headers.emplace_back("Allow", match.allow);
   return std::unexpected(std::move(refusal));
@@ -59,10 +61,11 @@ std::expected<Admitted, Refusal> admit(std::string_view text, const Router& rout
   auto identity = identify(head->request, match->route->access, options);
   if (!identity) return std::unexpected(std::move(identity.error()));
   if (head->content_length > options.body_bytes) {
-    return std::unexpected(refuse(413, "body_too_large",
-                                  "The body is larger than " + std::to_string(options.body_bytes) + " bytes."));
+    return std::unexpected(refuse(
+        413, "body_too_large", "The body is larger than " + std::to_string(options.body_bytes) + " bytes."));
   }
-  Admitted admitted{.exchange = std::make_unique<Exchange>(), .body_length = head->content_length,
+  Admitted admitted{.exchange = std::make_unique<Exchange>(),
+                    .body_length = head->content_length,
                     .expect_continue = head->expect_continue};
   Exchange& exchange = *admitted.exchange;
   exchange.route = match->route;

@@ -9,27 +9,27 @@
 
 namespace holdfast::http {
 
-/// One request from its complete body to the last byte of its answer. Owned by exactly one thread at a time: the poller, or the worker
-/// that runs its handler.
+/// One request from its complete body to the last byte of its answer. Owned by exactly one thread at a time:
+/// the poller, or the worker that runs its handler.
 struct Exchange {
   std::uint64_t connection = 0;
-  int socket = -1;                       // the poller keeps it open while the exchange is away
+  int socket = -1;  // the poller keeps it open while the exchange is away
   const Route* route = nullptr;
   Request request;
   std::string sent_path;
-  std::any state;                        // the handler's own
-  std::vector<std::string> topics;       // watched by the last run of the handler
+  std::any state;                   // the handler's own
+  std::vector<std::string> topics;  // watched by the last run of the handler
   bool http_1_0 = false;
   bool close_after = false;
-  bool streaming = false;                // the head of an endless answer has been sent
+  bool streaming = false;  // the head of an endless answer has been sent
 };
 
 /// What one run of the handler came to.
 struct Step {
   enum class Next { finish, park, close };
   Next next = Next::finish;
-  std::string bytes;                     // for the wire; the worker sends what fits and leaves the rest
-  Instant until;                         // of a park
+  std::string bytes;  // for the wire; the worker sends what fits and leaves the rest
+  Instant until;      // of a park
 };
 
 }  // namespace holdfast::http

@@ -1,6 +1,6 @@
 #pragma once
-// The strict reader of request heads. It is stricter than RFC 9112 where leniency has been used to smuggle requests: CRLF only, no
-// folding, one Host, one length, no transfer encoding.
+// The strict reader of request heads. It is stricter than RFC 9112 where leniency has been used to smuggle
+// requests: CRLF only, no folding, one Host, one length, no transfer encoding.
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -13,7 +13,8 @@ namespace holdfast::http {
 
 inline constexpr std::size_t kHeadBytes = 64 * 1024;
 inline constexpr std::size_t kLineBytes = 16 * 1024;
-inline constexpr std::size_t kTargetBytes = 8 * 1024 - 64;   // what fits the request line of the library behind
+inline constexpr std::size_t kTargetBytes =
+    8 * 1024 - 64;  // what fits the request line of the library behind
 inline constexpr std::size_t kHeaders = 100;
 inline constexpr std::size_t kQueryFields = 100;
 
@@ -30,7 +31,8 @@ struct Refusal {
 /// Finds the end of a head in a buffer that grows, looking at every byte once. Bounded by the limits above.
 class HeadScanner {
  public:
-  /// The length of the head with its blank line once it is complete, 0 while it is not; a refusal when it never can be.
+  /// The length of the head with its blank line once it is complete, 0 while it is not; a refusal when it
+  /// never can be.
   [[nodiscard]] std::expected<std::size_t, Refusal> scan(std::string_view buffer);
   /// Where the request line begins: one empty line before it is tolerated.
   [[nodiscard]] std::size_t start() const { return start_; }
@@ -45,12 +47,12 @@ class HeadScanner {
 };
 
 struct Head {
-  Request request;                        // method, path, query and headers
-  std::string sent_path;                  // as on the wire, without query
-  std::vector<std::string> segments;      // of the path, decoded one by one
+  Request request;                    // method, path, query and headers
+  std::string sent_path;              // as on the wire, without query
+  std::vector<std::string> segments;  // of the path, decoded one by one
   std::uint64_t content_length = 0;
   bool http_1_0 = false;
-  bool close = false;                     // the client wants no further request on this connection
+  bool close = false;  // the client wants no further request on this connection
   bool expect_continue = false;
 };
 

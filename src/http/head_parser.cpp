@@ -9,20 +9,27 @@ Refusal refuse(int status, std::string code, std::string message) {
   return Refusal{.status = status, .error = {std::move(code), std::move(message), ""}};
 }
 
-Refusal bad(std::string message) { return refuse(400, "bad_request", std::move(message)); }
+Refusal bad(std::string message) {
+  return refuse(400, "bad_request", std::move(message));
+}
 
 using Check = std::optional<Refusal>;
 
-constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+constexpr std::array<std::string_view, 7> kMethods = {"GET",   "HEAD",   "POST",   "PUT",
+                                                      "PATCH", "DELETE", "OPTIONS"};
 
 bool is_token_char(unsigned char c) {
   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
   return c != 0 && std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
 }
 
-bool is_value_char(unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
+bool is_value_char(unsigned char c) {
+  return c == '\t' || (c >= 0x20 && c != 0x7f);
+}
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
 
 std::string lowered(std::string_view text) {
   std::string out(text);
@@ -112,7 +119,8 @@ Check read_header(std::string_view line, Request& request) {
   if (colon == 0 || colon == std::string_view::npos) return bad("A header line has no name.");
   const std::string_view name = line.substr(0, colon);
   // A folded line begins with a blank, so it fails here as well.
-  if (!std::ranges::all_of(name, is_token_char)) return bad("A header name has characters that are not allowed.");
+  if (!std::ranges::all_of(name, is_token_char))
+    return bad("A header name has characters that are not allowed.");
   const std::string_view value = trimmed(line.substr(colon + 1));
   if (!std::ranges::all_of(value, is_value_char)) return bad("A header value has control characters.");
   request.headers.emplace(lowered(name), std::string(value));
@@ -132,12 +140,15 @@ Check read_length(Head& head) {
   return std::nullopt;
 }
 
-/// What says where this message ends: anything doubtful is how two parsers come to see two different requests.
+/// What says where this message ends: anything doubtful is how two parsers come to see two different
+/// requests.
 Check check_framing(Head& head) {
   const auto& headers = head.request.headers;
   if (headers.contains("transfer-encoding")) {
-    if (headers.contains("content-length")) return bad("Content-Length and Transfer-Encoding exclude each other.");
-    return refuse(411, "length_required", "Send the body with a Content-Length; transfer encodings are not accepted.");
+    if (headers.contains("content-length"))
+      return bad("Content-Length and Transfer-Encoding exclude each other.");
+    return refuse(411, "length_required",
+                  "Send the body with a Content-Length; transfer encodings are not accepted.");
   }
   const auto hosts = headers.count("host");
   if (hosts > 1 || (hosts == 0 && !head.http_1_0)) return bad("Exactly one Host header is required.");
@@ -163,7 +174,8 @@ Check read_connection(Head& head) {
   head.close = options.find("close") != std::string::npos ||
                (head.http_1_0 && options.find("keep-alive") == std::string::npos);
   if (const auto expect = head.request.header("expect")) {
-    if (lowered(*expect) != "100-continue") return refuse(417, "expectation_failed", "Only 100-continue is known.");
+    if (lowered(*expect) != "100-continue")
+      return refuse(417, "expectation_failed", "Only 100-continue is known.");
     head.expect_continue = !head.http_1_0;
   }
   return std::nullopt;

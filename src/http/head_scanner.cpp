@@ -3,13 +3,17 @@
 namespace holdfast::http {
 namespace {
 
-Refusal bad(std::string message) { return Refusal{.status = 400, .error = {"bad_request", std::move(message), ""}}; }
+Refusal bad(std::string message) {
+  return Refusal{.status = 400, .error = {"bad_request", std::move(message), ""}};
+}
 
 Refusal too_large(std::string message) {
   return Refusal{.status = 431, .error = {"header_too_large", std::move(message), ""}};
 }
 
-bool may_begin_method(char c) { return c >= 'A' && c <= 'Z'; }
+bool may_begin_method(char c) {
+  return c >= 'A' && c <= 'Z';
+}
 
 }  // namespace
 

@@ -8,10 +8,11 @@ namespace holdfast::http {
 
 struct Listener {
   int socket = -1;
-  std::string address;   // with the real port
+  std::string address;  // with the real port
 };
 
-/// Binds and listens without blocking. `address` is `host:port` or `[v6]:port`. Error `listen_failed` names the address and the cause.
+/// Binds and listens without blocking. `address` is `host:port` or `[v6]:port`. Error `listen_failed` names
+/// the address and the cause.
 [[nodiscard]] Result<Listener> open_listener(const std::string& address);
 
 /// `127.0.0.1` or `::1` of a connected socket.

@@ -13,9 +13,9 @@ namespace {
 constexpr std::uint64_t kListener = 1;
 constexpr std::uint64_t kMailbox = 2;
 constexpr int kAcceptsPerRound = 64;
-constexpr std::size_t kLingering = 256;        // connections that were turned away and still drain
+constexpr std::size_t kLingering = 256;  // connections that were turned away and still drain
 constexpr Duration kTurnedAwayTime{1'000};
-constexpr Duration kDescriptorPause{100};      // after the process ran out of them
+constexpr Duration kDescriptorPause{100};  // after the process ran out of them
 constexpr Duration kStopTime{2'000};
 constexpr std::int64_t kLongestWaitMs = 1'000;
 
@@ -149,7 +149,8 @@ void Poller::accept_some() {
   for (int i = 0; i < kAcceptsPerRound && listener_ >= 0; ++i) {
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
-    const int socket = accept4(listener_, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int socket =
+        accept4(listener_, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
@@ -189,8 +190,10 @@ void Poller::turn_away(int socket) {
   Connection& c = *connections_.at(id);
   c.phase = Phase::lingering;
   ++lingering_;
-  const std::string answer = processor_.render(problem(503, {"overloaded", "Too many connections are open.", ""}, 1));
-  [[maybe_unused]] const ssize_t n = ::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const std::string answer =
+      processor_.render(problem(503, {"overloaded", "Too many connections are open.", ""}, 1));
+  [[maybe_unused]] const ssize_t n =
+      ::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::shutdown(socket, SHUT_WR);
   set_deadline(c, now_ + kTurnedAwayTime);
 }
@@ -203,7 +206,7 @@ void Poller::on_event(std::uint64_t id, std::uint32_t events) {
   if ((events & EPOLLRDHUP) != 0) c.peer_closed = c.readable = true;
   if ((events & (EPOLLERR | EPOLLHUP)) != 0) c.broken = true;
   const bool gone = c.broken || (c.peer_closed && c.phase == Phase::parked);
-  if (c.phase == Phase::running) return;   // its worker may be writing: the exchange comes back first
+  if (c.phase == Phase::running) return;  // its worker may be writing: the exchange comes back first
   if (gone) return close(c);
   if (c.phase == Phase::writing) return flush(c);
   advance(c);
@@ -211,7 +214,7 @@ void Poller::on_event(std::uint64_t id, std::uint32_t events) {
 
 void Poller::set_deadline(Connection& c, Instant at) {
   c.deadline = at;
-  if (at >= c.scheduled) return;           // the entry that is there comes first and is moved then
+  if (at >= c.scheduled) return;  // the entry that is there comes first and is moved then
   if (c.scheduled != kEndOfTime) timers_.erase({c.scheduled.ms, c.id});
   c.scheduled = at;
   timers_.emplace(at.ms, c.id);
@@ -240,7 +243,8 @@ void Poller::on_deadline(Connection& c) {
   switch (c.phase) {
     case Phase::head:
     case Phase::body:
-      return refuse(c, {.status = 408, .error = {"request_timeout", "The request did not arrive in time.", ""}});
+      return refuse(c,
+                    {.status = 408, .error = {"request_timeout", "The request did not arrive in time.", ""}});
     case Phase::parked:
       return resume(c, true);
     case Phase::running:
@@ -282,7 +286,8 @@ void Poller::wind_up() {
   std::vector<Connection*> useless;
   for (const auto& [id, c] : connections_) {
     if (c->phase == Phase::parked) parked.push_back(c.get());
-    if (c->phase == Phase::head || c->phase == Phase::body || c->phase == Phase::lingering) useless.push_back(c.get());
+    if (c->phase == Phase::head || c->phase == Phase::body || c->phase == Phase::lingering)
+      useless.push_back(c.get());
   }
   for (Connection* c : useless) close(*c);
   for (Connection* c : parked) resume(*c, true);

@@ -16,23 +16,23 @@
 namespace holdfast::http {
 
 enum class Phase {
-  idle,        // no byte of a request yet
+  idle,  // no byte of a request yet
   head,
   body,
-  running,     // the exchange is with a worker
-  writing,     // the client reads more slowly than it was answered
+  running,  // the exchange is with a worker
+  writing,  // the client reads more slowly than it was answered
   parked,
-  lingering,   // answered for good; what still comes is thrown away so that the answer is not lost to a reset
+  lingering,  // answered for good; what still comes is thrown away so that the answer is not lost to a reset
 };
 
 struct Connection {
   std::uint64_t id = 0;
   int socket = -1;
   Phase phase = Phase::idle;
-  bool readable = false;                   // edge-triggered: there may be bytes until a read comes back short
-  bool peer_closed = false;                // the client sends no more
-  bool broken = false;                     // reset; closed as soon as no worker holds the socket
-  bool woken = false;                      // a topic came while the handler ran
+  bool readable = false;     // edge-triggered: there may be bytes until a read comes back short
+  bool peer_closed = false;  // the client sends no more
+  bool broken = false;       // reset; closed as soon as no worker holds the socket
+  bool woken = false;        // a topic came while the handler ran
   HeadScanner scanner;
   std::string in;
   std::uint64_t body_length = 0;
@@ -44,11 +44,12 @@ struct Connection {
   std::string remote_address;
   std::uint64_t discarded = 0;
   Instant deadline = kEndOfTime;
-  Instant scheduled = kEndOfTime;          // its entry among the timers, never later than the deadline
+  Instant scheduled = kEndOfTime;  // its entry among the timers, never later than the deadline
 };
 
-/// One thread that owns every connection of a listener: accepts, reads requests to their last byte, hands them to workers, keeps parked
-/// and idle connections, writes what slow clients have not taken. Nothing here waits for a client.
+/// One thread that owns every connection of a listener: accepts, reads requests to their last byte, hands
+/// them to workers, keeps parked and idle connections, writes what slow clients have not taken. Nothing here
+/// waits for a client.
 class Poller {
  public:
   Poller(const Clock& clock, const Options& options, const Router& router, Topics& topics);
@@ -58,9 +59,9 @@ class Poller {
 
   /// Serves on the calling thread until stop(). Takes the listening socket.
   void serve(int listening_socket);
-  void wake(std::vector<std::uint64_t> connections);   // any thread
-  void stop_accepting();                               // any thread
-  void stop();                                         // any thread
+  void wake(std::vector<std::uint64_t> connections);  // any thread
+  void stop_accepting();                              // any thread
+  void stop();                                        // any thread
 
  private:
   struct Finished {
@@ -109,27 +110,27 @@ class Poller {
   const Options& options_;
   const Router& router_;
   Topics& topics_;
-  Processor processor_;                    // for answers without a handler
+  Processor processor_;  // for answers without a handler
   Workers workers_;
   int epoll_ = -1;
   int event_ = -1;
   int listener_ = -1;
   Instant now_;
-  Instant accept_again_;                   // when descriptors had run out
+  Instant accept_again_;  // when descriptors had run out
   Instant stop_by_ = kEndOfTime;
   bool accepting_ = true;
   bool stopping_ = false;
-  std::uint64_t next_id_ = 16;             // below are the poller's own descriptors
+  std::uint64_t next_id_ = 16;  // below are the poller's own descriptors
   std::size_t lingering_ = 0;
   std::size_t running_ = 0;
-  std::uint64_t body_bytes_ = 0;           // of bodies that are not complete
-  std::uint64_t out_bytes_ = 0;            // of answers that are not taken
+  std::uint64_t body_bytes_ = 0;  // of bodies that are not complete
+  std::uint64_t out_bytes_ = 0;   // of answers that are not taken
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
   std::set<std::pair<std::int64_t, std::uint64_t>> timers_;
-  std::vector<std::uint64_t> again_;       // more to read, after the others had their turn
+  std::vector<std::uint64_t> again_;  // more to read, after the others had their turn
   std::string scratch_;
 
-  std::mutex mutex_;                       // guards the mailbox
+  std::mutex mutex_;  // guards the mailbox
   std::vector<Finished> finished_;
   std::vector<std::uint64_t> wakes_;
   bool signalled_ = false;

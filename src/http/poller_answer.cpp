@@ -5,10 +5,10 @@
 namespace holdfast::http {
 namespace {
 
-constexpr std::uint64_t kOutBytes = std::uint64_t{256} << 20;   // of all answers that clients have not taken
+constexpr std::uint64_t kOutBytes = std::uint64_t{256} << 20;  // of all answers that clients have not taken
 constexpr std::size_t kKeptCapacity = 4 * 1024;
 constexpr Duration kLingerTime{2'000};
-constexpr Duration kShortestPark{10};                           // keeps a handler that parks into the past from spinning
+constexpr Duration kShortestPark{10};  // keeps a handler that parks into the past from spinning
 
 }  // namespace
 
@@ -63,8 +63,9 @@ void Poller::park(Connection& c) {
   if (stopping_) {
     if (c.exchange->streaming) return close(c);
     forget_exchange(c);
-    return write_out(c, processor_.render(problem(503, {"shutting_down", "The service is being stopped.", ""}, 1)),
-                     Step::Next::close);
+    return write_out(
+        c, processor_.render(problem(503, {"shutting_down", "The service is being stopped.", ""}, 1)),
+        Step::Next::close);
   }
   c.phase = Phase::parked;
   if (c.woken) return resume(c, false);
@@ -84,7 +85,8 @@ void Poller::write_out(Connection& c, std::string bytes, Step::Next then) {
 
 void Poller::flush(Connection& c) {
   while (c.out_sent < c.out.size()) {
-    const ssize_t n = ::send(c.socket, c.out.data() + c.out_sent, c.out.size() - c.out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n =
+        ::send(c.socket, c.out.data() + c.out_sent, c.out.size() - c.out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (n < 0) return close(c);

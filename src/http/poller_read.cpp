@@ -6,11 +6,11 @@
 namespace holdfast::http {
 namespace {
 
-constexpr std::uint64_t kBodyBytes = std::uint64_t{64} << 20;    // of all bodies that are on their way
-constexpr std::uint64_t kSmallBody = 64 * 1024;                  // always has room
+constexpr std::uint64_t kBodyBytes = std::uint64_t{64} << 20;  // of all bodies that are on their way
+constexpr std::uint64_t kSmallBody = 64 * 1024;                // always has room
 constexpr std::uint64_t kDiscard = std::uint64_t{16} << 20;
 constexpr std::size_t kDiscardPerTurn = 256 * 1024;
-constexpr std::size_t kKeptCapacity = 4 * 1024;                  // of the buffer of an idle connection
+constexpr std::size_t kKeptCapacity = 4 * 1024;  // of the buffer of an idle connection
 
 }  // namespace
 
@@ -82,7 +82,8 @@ void Poller::on_head(Connection& c, std::size_t length) {
   c.exchange->request.remote_address = c.remote_address;
   c.body_length = admitted->body_length;
   if (c.in.size() > c.body_length) {
-    // Requests sent ahead of their answers are not served: what follows the first is dropped with the connection.
+    // Requests sent ahead of their answers are not served: what follows the first is dropped with the
+    // connection.
     c.exchange->close_after = true;
     c.in.resize(c.body_length);
   }
@@ -92,7 +93,8 @@ void Poller::on_head(Connection& c, std::size_t length) {
   set_deadline(c, now_ + options_.body_time);
   if (admitted->expect_continue) {
     constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    [[maybe_unused]] const ssize_t n = ::send(c.socket, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    [[maybe_unused]] const ssize_t n =
+        ::send(c.socket, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 }
 
@@ -102,7 +104,9 @@ void Poller::on_body(Connection& c) {
     if (!read_some(c, c.body_length - before)) break;
     body_bytes_ += c.in.size() - before;
     if (body_bytes_ > kBodyBytes && c.in.size() > kSmallBody) {
-      return refuse(c, {.status = 503, .error = {"overloaded", "Too many large bodies are on their way.", ""}, .retry_after_s = 1});
+      return refuse(c, {.status = 503,
+                        .error = {"overloaded", "Too many large bodies are on their way.", ""},
+                        .retry_after_s = 1});
     }
   }
   if (c.in.size() == c.body_length) return dispatch(c);

@@ -13,9 +13,10 @@
 namespace holdfast::http {
 namespace {
 
-constexpr std::size_t kTopics = 64;   // that one request may watch
+constexpr std::size_t kTopics = 64;  // that one request may watch
 
-/// One request in, one answer out. Never blocks, so it needs no deadline; the poller has bounded what comes in.
+/// One request in, one answer out. Never blocks, so it needs no deadline; the poller has bounded what comes
+/// in.
 class MemoryStream final : public httplib::Stream {
  public:
   explicit MemoryStream(std::string_view input) : input_(input) {}
@@ -34,7 +35,7 @@ class MemoryStream final : public httplib::Stream {
   }
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
-  socket_t socket() const override { return 0; }   // never used; the library compares it with FD_SETSIZE
+  socket_t socket() const override { return 0; }  // never used; the library compares it with FD_SETSIZE
 
   std::string output;
 
@@ -54,8 +55,8 @@ void append_chunk(std::string& out, std::string_view data, bool framed) {
 }
 
 std::string stream_head(const Exchange& exchange, std::string_view content_type) {
-  return fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nCache-Control: no-store\r\n{}{}\r\n", content_type,
-                     exchange.http_1_0 ? "" : "Transfer-Encoding: chunked\r\n",
+  return fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nCache-Control: no-store\r\n{}{}\r\n",
+                     content_type, exchange.http_1_0 ? "" : "Transfer-Encoding: chunked\r\n",
                      exchange.close_after || exchange.http_1_0 ? "Connection: close\r\n" : "");
 }
 
@@ -91,7 +92,8 @@ class Processor::Library final : public httplib::Server {
     produce_ = std::move(produce);
     answered_ = false;
     // Nothing of the client's headers goes in: the library would decode, range, compress and log by them.
-    const std::string head = fmt::format("{} {} HTTP/1.1\r\n{}\r\n", method, path, close ? "Connection: close\r\n" : "");
+    const std::string head =
+        fmt::format("{} {} HTTP/1.1\r\n{}\r\n", method, path, close ? "Connection: close\r\n" : "");
     MemoryStream stream(head);
     bool closed = close;
     const bool processed = process_request(stream, close, closed, nullptr);
@@ -100,7 +102,7 @@ class Processor::Library final : public httplib::Server {
   }
 
  private:
-  bool process_and_close_socket(socket_t) override { return false; }   // its accept loop is never started
+  bool process_and_close_socket(socket_t) override { return false; }  // its accept loop is never started
 
   void answer(httplib::Response& to) {
     auto response = produce_();
@@ -108,8 +110,9 @@ class Processor::Library final : public httplib::Server {
     if (!answered_) return;
     to.status = response->status;
     for (const auto& [name, value] : response->headers) to.set_header(name, value);
-    to.set_header("Accept-Ranges", "none");   // else the library promises ranges to HEAD
-    if (!response->body.empty() || response->status != 204) to.set_header("Content-Type", response->content_type);
+    to.set_header("Accept-Ranges", "none");  // else the library promises ranges to HEAD
+    if (!response->body.empty() || response->status != 204)
+      to.set_header("Content-Type", response->content_type);
     to.body = std::move(response->body);
   }
 
@@ -125,7 +128,8 @@ Outcome Processor::call(Exchange& exchange) {
   try {
     return exchange.route->handler(exchange.request);
   } catch (const std::exception& e) {
-    spdlog::error("handler of {} {} threw {}", exchange.route->method, exchange.route->pattern, typeid(e).name());
+    spdlog::error("handler of {} {} threw {}", exchange.route->method, exchange.route->pattern,
+                  typeid(e).name());
   } catch (...) {
     spdlog::error("handler of {} {} threw", exchange.route->method, exchange.route->pattern);
   }
@@ -144,17 +148,21 @@ Step Processor::run(Exchange& exchange) {
   const auto produce = [&]() -> std::optional<Response> {
     Outcome outcome = call(exchange);
     if (auto* response = std::get_if<Response>(&outcome)) return std::move(*response);
-    if (const auto* park = std::get_if<Park>(&outcome)) step = {.next = Step::Next::park, .bytes = {}, .until = park->until};
+    if (const auto* park = std::get_if<Park>(&outcome))
+      step = {.next = Step::Next::park, .bytes = {}, .until = park->until};
     if (auto* part = std::get_if<Stream>(&outcome)) piece = std::move(*part);
     return std::nullopt;
   };
-  std::string bytes = library_->process(exchange.request.method, exchange.sent_path, exchange.close_after, produce);
+  std::string bytes =
+      library_->process(exchange.request.method, exchange.sent_path, exchange.close_after, produce);
   exchange.request.watch = nullptr;
   if (piece) return stream_step(exchange, *piece);
   if (step.next == Step::Next::park) return step;
   // An answer after the head of a stream cannot be told to the client any more: the stream breaks off.
   if (exchange.streaming || bytes.empty()) return {.next = Step::Next::close, .bytes = {}, .until = {}};
-  return {.next = exchange.close_after ? Step::Next::close : Step::Next::finish, .bytes = std::move(bytes), .until = {}};
+  return {.next = exchange.close_after ? Step::Next::close : Step::Next::finish,
+          .bytes = std::move(bytes),
+          .until = {}};
 }
 
 std::string Processor::render(Response response) {

@@ -8,8 +8,8 @@
 
 namespace holdfast::http {
 
-/// Runs requests through the request processing of cpp-httplib on a stream in memory: it never sees a socket, a header of the client
-/// or an unbounded input. One per thread; not thread-safe.
+/// Runs requests through the request processing of cpp-httplib on a stream in memory: it never sees a socket,
+/// a header of the client or an unbounded input. One per thread; not thread-safe.
 class Processor {
  public:
   /// `topics` outlives the processor.

@@ -21,7 +21,8 @@ bool is_parameter(std::string_view segment) {
 bool fits(const Route& route, const std::vector<std::string>& segments) {
   if (route.segments.size() != segments.size()) return false;
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    if (is_parameter(route.segments[i]) ? segments[i].empty() : route.segments[i] != segments[i]) return false;
+    if (is_parameter(route.segments[i]) ? segments[i].empty() : route.segments[i] != segments[i])
+      return false;
   }
   return true;
 }

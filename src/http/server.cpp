@@ -12,7 +12,8 @@
 namespace holdfast::http {
 namespace {
 
-/// Every connection is a descriptor, and the usual soft limit of 1,024 is below the usual number of connections.
+/// Every connection is a descriptor, and the usual soft limit of 1,024 is below the usual number of
+/// connections.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;

@@ -13,7 +13,8 @@ constexpr std::chrono::milliseconds kPatience{1};
 void send_now(const Exchange& exchange, std::string& bytes) {
   std::size_t sent = 0;
   while (sent < bytes.size()) {
-    const ssize_t n = ::send(exchange.socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n =
+        ::send(exchange.socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     sent += static_cast<std::size_t>(n);
@@ -26,7 +27,9 @@ void send_now(const Exchange& exchange, std::string& bytes) {
 Workers::Workers(Topics& topics, Duration idle_time, std::uint32_t most, Done done)
     : topics_(topics), idle_time_(idle_time), most_(std::max(most, 1U)), done_(std::move(done)) {}
 
-Workers::~Workers() { stop(); }
+Workers::~Workers() {
+  stop();
+}
 
 /// Without a thread to be had the others go on; the first one must start.
 void Workers::start_one() {

@@ -13,7 +13,8 @@
 
 namespace holdfast::http {
 
-/// Threads that run handlers, started on demand. The queue holds at most one exchange per connection, so it needs no bound of its own.
+/// Threads that run handlers, started on demand. The queue holds at most one exchange per connection, so it
+/// needs no bound of its own.
 class Workers {
  public:
   /// Takes the exchange back after one run, on a worker's thread.

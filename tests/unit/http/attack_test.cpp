@@ -1,4 +1,5 @@
-// What broken and hostile clients send, and what it costs them: an answer, or the end of the connection, and nobody else anything.
+// What broken and hostile clients send, and what it costs them: an answer, or the end of the connection, and
+// nobody else anything.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <utility>
@@ -24,7 +25,10 @@ struct Attack {
 
 std::vector<Attack> attacks() {
   return {
-      {"endless chunks", kPost + "Transfer-Encoding: chunked\r\n\r\n" + repeated("10\r\n" + std::string(16, 'x') + "\r\n", 100'000), 411},
+      {"endless chunks",
+       kPost + "Transfer-Encoding: chunked\r\n\r\n" +
+           repeated("10\r\n" + std::string(16, 'x') + "\r\n", 100'000),
+       411},
       {"both lengths", kPost + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
       {"two lengths", kPost + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x", 400},
       {"the same length twice", kPost + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400},
@@ -34,11 +38,13 @@ std::vector<Attack> attacks() {
       {"a huge length", kPost + "Content-Length: 99999999999999999999\r\n\r\n{}", 400},
       {"a large length", kPost + "Content-Length: 1048577\r\n\r\n{}", 413},
       {"gzip", kPost + "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd", 415},
-      {"multipart", kPost + "Content-Type: Multipart/Form-Data; boundary=x\r\nContent-Length: 4\r\n\r\nabcd", 415},
+      {"multipart", kPost + "Content-Type: Multipart/Form-Data; boundary=x\r\nContent-Length: 4\r\n\r\nabcd",
+       415},
       {"a huge header", kPost + "X-A: " + std::string(5'000'000, 'a') + "\r\n\r\n", 431},
       {"many headers", kPost + repeated("X-A: b\r\n", 100'000) + "\r\n", 431},
       {"101 headers", kPost + repeated("X-A: b\r\n", 100) + "\r\n", 431},
-      {"a large head of short lines", kPost + repeated("X-A: " + std::string(10'000, 'a') + "\r\n", 10) + "\r\n", 431},
+      {"a large head of short lines",
+       kPost + repeated("X-A: " + std::string(10'000, 'a') + "\r\n", 10) + "\r\n", 431},
       {"a long address", "GET /" + std::string(9'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
       {"an endless address", "GET /" + std::string(3'000'000, 'a'), 414},
       {"noise", repeated(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9), 20), 400},
@@ -53,14 +59,16 @@ std::vector<Attack> attacks() {
       {"a folded line", "GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: b\r\n c\r\n\r\n", 400},
       {"a blank before the colon", "GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n", 400},
       {"a header without a name", "GET /healthz HTTP/1.1\r\nHost: x\r\n: b\r\n\r\n", 400},
-      {"NUL in a value", "GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: a" + std::string(1, '\0') + "b\r\n\r\n", 400},
+      {"NUL in a value", "GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: a" + std::string(1, '\0') + "b\r\n\r\n",
+       400},
       {"CR in a value", "GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: a\rb\r\n\r\n", 400},
       {"NUL in the path", "GET /healthz%00 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
       {"a broken escape", "GET /healthz%4 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
       {"a broken escape in the query", "GET /healthz?a=%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400},
       {"no slash", "GET healthz HTTP/1.1\r\nHost: x\r\n\r\n", 400},
       {"an unknown expectation", kPost + "Expect: coffee\r\nContent-Length: 2\r\n\r\n{}", 417},
-      {"two tokens", kPost + "Authorization: Bearer a\r\nAuthorization: Bearer b\r\nContent-Length: 2\r\n\r\n{}", 400},
+      {"two tokens",
+       kPost + "Authorization: Bearer a\r\nAuthorization: Bearer b\r\nContent-Length: 2\r\n\r\n{}", 400},
       {"no such path", "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", 404},
       {"another method of the path", "DELETE /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 405},
   };
@@ -196,13 +204,14 @@ TEST_CASE("one connection over the cap is told so at once") {
 TEST_CASE("a client that does not read its answer is cut off and holds no thread") {
   TestServer test({.connections = 1, .threads = 1, .write_time = Duration(200)});
   const std::string large(16 << 20, 'x');
-  test.server->route("GET", "/large", Access::open, [&](Request&) -> Outcome { return Response{.body = large}; });
+  test.server->route("GET", "/large", Access::open,
+                     [&](Request&) -> Outcome { return Response{.body = large}; });
   test.listen();
   RawClient lazy(test.address);
   lazy.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
   REQUIRE(lazy.receives("HTTP/1.1 200 OK"));
   CHECK(eventually([&] {
-    RawClient next(test.address);   // there is room for one
+    RawClient next(test.address);  // there is room for one
     next.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     return status_of(next.answer()) == 200;
   }));
@@ -211,7 +220,8 @@ TEST_CASE("a client that does not read its answer is cut off and holds no thread
 TEST_CASE("a large answer arrives whole beside one that is not read") {
   TestServer test({.threads = 1});
   const std::string large(16 << 20, 'x');
-  test.server->route("GET", "/large", Access::open, [&](Request&) -> Outcome { return Response{.body = large}; });
+  test.server->route("GET", "/large", Access::open,
+                     [&](Request&) -> Outcome { return Response{.body = large}; });
   test.listen();
   RawClient lazy(test.address);
   lazy.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");

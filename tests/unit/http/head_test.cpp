@@ -1,7 +1,9 @@
-#include <catch2/catch.hpp>
+#include "http/head.h"
+
 #include <rapidcheck.h>
 
-#include "http/head.h"
+#include <catch2/catch.hpp>
+
 #include "http/router.h"
 
 namespace holdfast::http {
@@ -56,8 +58,9 @@ TEST_CASE("the most literal route wins") {
 TEST_CASE("problem+json") {
   const Response response = problem(422, {"key_reused", "The key \"a\" belongs to run_1.", "/steps/0"}, 2);
   CHECK(response.content_type == "application/problem+json");
-  CHECK(response.body ==
-        R"({"type":"/errors/key_reused","title":"Key reused","status":422,"detail":"The key \"a\" belongs to run_1.","code":"key_reused","pointer":"/steps/0"})");
+  CHECK(
+      response.body ==
+      R"({"type":"/errors/key_reused","title":"Key reused","status":422,"detail":"The key \"a\" belongs to run_1.","code":"key_reused","pointer":"/steps/0"})");
   REQUIRE(response.headers.size() == 1);
   CHECK(response.headers[0] == std::pair<std::string, std::string>{"Retry-After", "2"});
 }

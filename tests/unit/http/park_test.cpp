@@ -57,7 +57,7 @@ TEST_CASE("a parked client that hangs up is forgotten") {
     REQUIRE(eventually([&] { return test.parked == 1; }));
   }
   CHECK(eventually([&] {
-    RawClient next(test.address);   // there is room for one
+    RawClient next(test.address);  // there is room for one
     next.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     return status_of(next.answer()) == 200;
   }));
@@ -114,7 +114,8 @@ TEST_CASE("no wake is lost between the look and the park") {
     ++version;
     test.server->wake("version");
     // Not a wait for anything: it varies where in the other threads' work the wake falls.
-    for (unsigned spin = random() % 20'000; spin > 0; --spin) std::atomic_signal_fence(std::memory_order_seq_cst);
+    for (unsigned spin = random() % 20'000; spin > 0; --spin)
+      std::atomic_signal_fence(std::memory_order_seq_cst);
     if (random() % 8 == 0) ::poll(nullptr, 0, 1);
   }
   for (std::thread& thread : clients) thread.join();
@@ -129,7 +130,9 @@ TEST_CASE("a stream is sent piece by piece and ended") {
     const int n = r.state->has_value() ? std::any_cast<int>(*r.state) + 1 : 1;
     *r.state = n;
     pieces = n;
-    return Stream{.data = "data: " + std::to_string(n) + "\n\n", .until = test.clock.now() + Duration(60'000), .end = n == 3};
+    return Stream{.data = "data: " + std::to_string(n) + "\n\n",
+                  .until = test.clock.now() + Duration(60'000),
+                  .end = n == 3};
   });
   test.listen();
   RawClient client(test.address);

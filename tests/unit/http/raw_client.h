@@ -37,7 +37,8 @@ class RawClient {
     while (sent < bytes.size()) {
       pollfd p{.fd = socket_, .events = POLLOUT, .revents = 0};
       if (::poll(&p, 1, patience_ms) <= 0) break;
-      const ssize_t n = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t n =
+          ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n <= 0) break;
       sent += static_cast<std::size_t>(n);
     }
@@ -49,7 +50,8 @@ class RawClient {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }
 
-  /// The next answer: head and the body of its Content-Length. Empty when the connection ends first or nothing comes in time.
+  /// The next answer: head and the body of its Content-Length. Empty when the connection ends first or
+  /// nothing comes in time.
   std::string answer(int patience_ms = 5000) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
     while (true) {
@@ -96,7 +98,8 @@ class RawClient {
 
   bool read_more(std::chrono::steady_clock::time_point until) {
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now())
+            .count();
     pollfd p{.fd = socket_, .events = POLLIN, .revents = 0};
     if (::poll(&p, 1, static_cast<int>(std::max<long>(left, 0))) <= 0) return false;
     char buffer[16384];

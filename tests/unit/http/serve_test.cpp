@@ -10,7 +10,8 @@ std::string get(const std::string& target, const std::string& headers = "") {
 }
 
 std::string post(const std::string& path, const std::string& body, const std::string& headers = "") {
-  return "POST " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  return "POST " + path + " HTTP/1.1\r\nHost: x\r\n" + headers +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 }  // namespace
@@ -36,7 +37,8 @@ TEST_CASE("bodies arrive byte for byte however they are cut") {
   const std::string request = post("/echo", body);
   for (const std::size_t piece : {std::size_t{1'000}, std::size_t{65'536}, request.size()}) {
     RawClient client(test.address);
-    for (std::size_t at = 0; at < request.size(); at += piece) client.send(std::string_view(request).substr(at, piece));
+    for (std::size_t at = 0; at < request.size(); at += piece)
+      client.send(std::string_view(request).substr(at, piece));
     CHECK(body_of(client.answer()) == body);
   }
   RawClient drip(test.address);
@@ -47,7 +49,8 @@ TEST_CASE("bodies arrive byte for byte however they are cut") {
 TEST_CASE("the connection ends when the client asks for it") {
   TestServer test;
   test.listen();
-  for (const std::string head : {"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "GET /healthz HTTP/1.0\r\n\r\n"}) {
+  for (const std::string head :
+       {"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "GET /healthz HTTP/1.0\r\n\r\n"}) {
     RawClient client(test.address);
     client.send(head);
     CHECK(status_of(client.answer()) == 200);
@@ -131,7 +134,7 @@ TEST_CASE("tokens are checked before the body is read") {
   };
   for (const Case& c : cases) {
     INFO(c.path << " " << c.header);
-    RawClient client(test.address);   // only the head is sent
+    RawClient client(test.address);  // only the head is sent
     client.send("POST " + c.path + " HTTP/1.1\r\nHost: x\r\n" + c.header + "Content-Length: 900000\r\n\r\n");
     const std::string answer = client.answer();
     CHECK(status_of(answer) == c.status);
@@ -150,7 +153,8 @@ TEST_CASE("a refusal reaches a client that is still sending its body") {
   TestServer test;
   test.listen();
   RawClient client(test.address);
-  client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n" + std::string(4'000'000, 'x'));
+  client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n" +
+              std::string(4'000'000, 'x'));
   CHECK(status_of(client.answer()) == 413);
 }
 
@@ -176,7 +180,7 @@ TEST_CASE("IPv6 literals and addresses that cannot be bound") {
   SystemClock clock;
   const auto six = make_server(clock, {.listen = "[::1]:0"});
   const auto bound = six->listen();
-  if (bound) CHECK(bound->starts_with("[::1]:"));   // a machine without IPv6 may refuse it
+  if (bound) CHECK(bound->starts_with("[::1]:"));  // a machine without IPv6 may refuse it
   const auto none = make_server(clock, {.listen = "127.0.0.1"})->listen();
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().code == "listen_failed");

@@ -13,7 +13,8 @@ struct TestServer {
     options.listen = "127.0.0.1:0";
     options.name = "test";
     server = make_server(clock, options);
-    server->route("GET", "/healthz", Access::open, [](Request&) -> Outcome { return Response{.body = "\"alive\""}; });
+    server->route("GET", "/healthz", Access::open,
+                  [](Request&) -> Outcome { return Response{.body = "\"alive\""}; });
     server->route("POST", "/echo", Access::open, [this](Request& r) -> Outcome {
       ++echoed;
       return Response{.body = r.body};
@@ -22,11 +23,15 @@ struct TestServer {
       return Response{.body = r.header("idempotency-key").value_or("-")};
     });
     server->route("GET", "/v1/runs/{id}/steps/{step}", Access::open, [](Request& r) -> Outcome {
-      return Response{.body = r.parameters.at("id") + "|" + r.parameters.at("step") + "|" + r.query_value("q").value_or("-")};
+      return Response{.body = r.parameters.at("id") + "|" + r.parameters.at("step") + "|" +
+                              r.query_value("q").value_or("-")};
     });
-    server->route("GET", "/throw", Access::open, [](Request&) -> Outcome { throw std::runtime_error("a secret"); });
-    server->route("POST", "/client", Access::client, [](Request& r) -> Outcome { return Response{.body = r.identity.name}; });
-    server->route("POST", "/operate", Access::operate, [](Request& r) -> Outcome { return Response{.body = r.identity.name}; });
+    server->route("GET", "/throw", Access::open,
+                  [](Request&) -> Outcome { throw std::runtime_error("a secret"); });
+    server->route("POST", "/client", Access::client,
+                  [](Request& r) -> Outcome { return Response{.body = r.identity.name}; });
+    server->route("POST", "/operate", Access::operate,
+                  [](Request& r) -> Outcome { return Response{.body = r.identity.name}; });
     server->route("GET", "/park", Access::open, [this](Request& r) -> Outcome {
       if (r.resumed) return Response{.body = r.waited_out ? "waited out" : "woken"};
       r.watch("topic");
