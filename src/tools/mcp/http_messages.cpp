@@ -245,13 +245,20 @@ Evidence handshake_evidence(const Evidence& cause, std::string_view step) {
   e.retry_after = cause.retry_after;
   e.date = cause.date;
   e.text = cause.text;
+  e.detail = "connect failed at " + std::string(step) + ", the call was not sent";
+  if (!cause.detail.empty()) e.detail += ": " + cause.detail;
+  // Who we are or how often we ask was refused: the call would be told the same.
+  const bool refused = cause.http_status == 401 || cause.http_status == 403 || cause.http_status == 429;
+  if (refused && cause.failure == Failure::none) {
+    e.phase = Phase::parsed;
+    e.answer = Answer::http;
+    return e;
+  }
   const bool before_first_byte = cause.phase < Phase::tx_part && cause.failure != Failure::none &&
                                  cause.failure != Failure::timeout && cause.failure != Failure::cancelled;
   const bool named = before_first_byte || cause.failure == Failure::bad_session;
   e.failure = named ? cause.failure : Failure::handshake;
   e.phase = before_first_byte ? cause.phase : Phase::tx0;
-  e.detail = "connect failed at " + std::string(step) + ", the call was not sent";
-  if (!cause.detail.empty()) e.detail += ": " + cause.detail;
   return e;
 }
 

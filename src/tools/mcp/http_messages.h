@@ -51,8 +51,8 @@ enum class Discovery { modern, legacy };
 /// The revision that an `initialize` result agreed to. Error `bad_revision`.
 [[nodiscard]] Result<std::string> read_revision(std::string_view result);
 
-/// Never-sent evidence for a call whose connect ended like `cause`: failures before the first byte keep their name, all others
-/// become Failure::handshake.
+/// Evidence for a call that was never sent because its connect ended like `cause`: failures before the first byte keep their name, a
+/// complete 401, 403 or 429 stands for the call's own answer, all others become Failure::handshake.
 [[nodiscard]] Evidence handshake_evidence(const Evidence& cause, std::string_view step);
 
 }  // namespace holdfast::tools::mcp

@@ -216,6 +216,25 @@ TEST_CASE("handshake failures are never-sent, within the deadline, and the next 
   }
 }
 
+TEST_CASE("a connect that is refused for its credentials or its rate is the call's own refusal") {
+  for (const int status : {401, 403, 429}) {
+    INFO(status);
+    Fixture f;
+    f.before = [&](Exchange& x) {
+      if (!x.says("\"initialize\"")) return false;
+      f.http.answer(x, status, "", "", {{"retry-after", "5"}});
+      return true;
+    };
+    const Evidence e = f.run();
+    CHECK(e.failure == Failure::none);
+    CHECK(e.answer == Answer::http);
+    CHECK(e.http_status == status);
+    CHECK(e.retry_after == "5");
+    CHECK(e.bytes_sent == 0);
+    CHECK(f.http.of("tools/call").empty());
+  }
+}
+
 TEST_CASE("a waiting call that is cancelled was never sent, and the others go on") {
   Fixture f;
   Exchange* greeting = nullptr;
