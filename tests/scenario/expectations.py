@@ -93,6 +93,13 @@ def expect_took(world, name, span):
         return f"{name} took {took:.2f} s"
 
 
+def expect_lasted(world, place, number, span):
+    """The attempt, by its own row."""
+    row = world.rows(place)[int(number) - 1]
+    if not within(row["waited_ms"] / 1000, span):
+        return f"row {number} of {place} took {row['waited_ms']} ms ({row.get('detail')})"
+
+
 def expect_gap(world, tool, first, second, span):
     hits = world.tool(tool).hits
     if len(hits) < int(second):
