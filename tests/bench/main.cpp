@@ -44,10 +44,9 @@ double percentile(std::vector<double>& sorted, double share) {
 
 Sample measure(const Plan& plan, const std::string& tool, int steps, std::size_t concurrency) {
   ToolServer tools;
-  const Service service(plan.binary, tools.port());
+  Service service(plan.binary, tools.port());
   constexpr auto kCommits = "holdfast_ledger_commit_seconds_count";
   const double commits_before = service.metric(kCommits);
-  const std::uint64_t disk_before = service.bytes_on_disk();
   LoadResult load = run_load({service.client_port(), submission(tool, steps), concurrency, plan.time});
   std::ranges::sort(load.latencies_ms);
   Sample s;
@@ -59,9 +58,10 @@ Sample measure(const Plan& plan, const std::string& tool, int steps, std::size_t
   s.p50_ms = percentile(load.latencies_ms, 0.50);
   s.p99_ms = percentile(load.latencies_ms, 0.99);
   s.rss_mib = static_cast<double>(service.peak_rss_kib()) / 1024;
-  s.disk_bytes_per_run = static_cast<double>(service.bytes_on_disk() - disk_before) / runs;
   const double commits = service.metric(kCommits);
   s.commits_per_run = commits < 0 ? -1 : (commits - std::max(commits_before, 0.0)) / runs;
+  service.stop();
+  s.disk_bytes_per_run = static_cast<double>(service.bytes_on_disk()) / runs;
   const std::uint64_t sent = tools.requests();
   if (sent < s.runs * static_cast<std::uint64_t>(steps))
     throw std::runtime_error("fewer calls than steps that succeeded");

@@ -83,18 +83,23 @@ void Service::start(const std::string& binary) {
 }
 
 Service::~Service() {
-  if (process_ > 0) {
-    kill(process_, SIGTERM);
-    int waited_ms = 0;
-    for (; waitpid(process_, nullptr, WNOHANG) == 0 && waited_ms < kStopMs; waited_ms += 20)
-      ::poll(nullptr, 0, 20);
-    if (waited_ms >= kStopMs) {
-      kill(process_, SIGKILL);
-      waitpid(process_, nullptr, 0);
-    }
-  }
+  stop();
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
+}
+
+void Service::stop() {
+  if (process_ <= 0) return;
+  kill(process_, SIGTERM);
+  int waited_ms = 0;
+  for (; waitpid(process_, nullptr, WNOHANG) == 0 && waited_ms < kStopMs; waited_ms += 20) {
+    ::poll(nullptr, 0, 20);
+  }
+  if (waited_ms >= kStopMs) {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  process_ = -1;
 }
 
 long Service::peak_rss_kib() const {

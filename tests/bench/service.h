@@ -16,8 +16,12 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
+  /// Asks the process to end, waits, and ends it by force when it does not.
+  void stop();
+
   [[nodiscard]] std::uint16_t client_port() const { return client_port_; }
   [[nodiscard]] long peak_rss_kib() const;
+  /// Of the database and what lies beside it: after stop() without a log that is only waiting to be copied.
   [[nodiscard]] std::uint64_t bytes_on_disk() const;
   /// The value of a metric without labels; -1 where it is not to be had.
   [[nodiscard]] double metric(const std::string& name) const;
