@@ -142,6 +142,7 @@ Evidence read_http_answer(HttpOutcome outcome, const json::Limits& limits, const
   evidence.retry_after = clipped(redact(outcome.headers.all("retry-after"), secrets), kTextBytes);
   evidence.date = clipped(std::string(outcome.headers.get("date")), 128);
   if (evidence.failure == Failure::none) read_answer(evidence, outcome, limits, secrets);
+  else if (outcome.phase >= Phase::rx_head && outcome.status >= 300) evidence.text = error_text(outcome.body, secrets);
   evidence.detail = redact(std::move(evidence.detail), secrets);
   return evidence;
 }

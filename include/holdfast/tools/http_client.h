@@ -19,7 +19,7 @@ struct HttpRequest {
   std::string body;
   bool has_body = false;                     // POST with an empty body still says Content-Length: 0
   Instant deadline{};                        // total
-  Duration linger{0};                        // after the deadline: report the timeout, but keep reading this long
+  Duration linger{0};                        // after the deadline or a cancel: report it, but keep reading this long (needs `late`)
   bool fresh_connection = false;             // never send on a reused connection, never leave one behind
   bool follow_redirects = false;             // at most 5 hops; credentials never to another origin
   bool allow_private = false;                // a host *name* may resolve to a private or loopback address
@@ -54,7 +54,8 @@ using RequestId = std::uint64_t;
 struct HttpCallbacks {
   /// Once, always.
   std::function<void(HttpOutcome)> done;
-  /// With `linger`: the complete answer that came after `done` had reported the timeout. At most once.
+  /// With `linger`: the complete answer that came after `done` had reported the timeout or the cancel. At most once, and only where the
+  /// whole request had left by then: what has not is not sent any more.
   std::function<void(HttpOutcome)> late;
   /// When set and the answer's head has come with a 2xx status: decides whether the body is streamed to `chunk` instead of collected.
   std::function<bool(int status, const HttpHeaders&)> stream;
@@ -67,7 +68,7 @@ class HttpClient {
   virtual ~HttpClient() = default;
   /// Thread-safe, never blocks; callbacks never run inside.
   virtual RequestId start(HttpRequest request, HttpCallbacks callbacks) = 0;
-  /// done() follows with failure `cancelled` unless it has already run. Thread-safe.
+  /// done() follows with failure `cancelled` unless it has already run; where it has, lingering ends. Thread-safe.
   virtual void cancel(RequestId id) = 0;
   /// Runs `task` on the client's thread, no earlier than `at`. Thread-safe.
   virtual void at(Instant at, std::function<void()> task) = 0;

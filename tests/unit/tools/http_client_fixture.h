@@ -85,16 +85,16 @@ class Peer {
   std::string buffer_;
 };
 
-/// Runs `script` for each accepted connection, each on a thread of its own.
+/// Runs `script` for each accepted connection, each on a thread of its own, or one after the other.
 class RawServer {
  public:
-  explicit RawServer(std::function<void(Peer&, int nth)> script, int backlog = 2048) : script_(std::move(script)) {
+  explicit RawServer(std::function<void(Peer&, int nth)> script, bool one_by_one = false) : script_(std::move(script)), one_by_one_(one_by_one) {
     fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    listen(fd_, backlog);
+    listen(fd_, 2048);
     socklen_t size = sizeof address;
     getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
     port = ntohs(address.sin_port);
@@ -120,6 +120,10 @@ class RawServer {
       if (fd < 0) return;
       const int nth = accepted++;
       auto peer = std::make_shared<Peer>(fd);
+      if (one_by_one_) {
+        script_(*peer, nth);
+        continue;
+      }
       peers_.push_back(peer);
       threads_.emplace_back([this, peer, nth] {
         script_(*peer, nth);
@@ -129,6 +133,7 @@ class RawServer {
   }
 
   std::function<void(Peer&, int)> script_;
+  bool one_by_one_ = false;
   int fd_ = -1;
   std::atomic<bool> stopping_{false};
   std::thread acceptor_;
