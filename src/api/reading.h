@@ -42,7 +42,7 @@ struct Body {
 /// A deadline: a duration from now or an RFC 3339 instant; nullopt when absent or null. Error `bad_deadline`, also for one that is past.
 [[nodiscard]] Result<std::optional<Instant>> read_deadline(const json::Value& object, std::string_view name, Instant now);
 
-/// The owner whose runs this identity may touch; empty: all.
+/// The owner whose runs this identity may list and change; empty: all.
 [[nodiscard]] inline std::string owner_scope(const http::Identity& identity) { return identity.operate ? "" : identity.name; }
 /// Who is written into the audit log.
 [[nodiscard]] inline std::string who(const http::Identity& identity) { return identity.name.empty() ? "operator" : identity.name; }

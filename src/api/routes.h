@@ -20,7 +20,8 @@ void add_admin_listener(http::Server& server, const Service& service);
 
 // Shared by the handlers of runs.
 
-/// The run, if it exists and this identity may see it; otherwise `run_not_found`, the same for both.
+/// The run that the request's path names, else `run_not_found`. Every token may read a run whose id it was given (an id has 80 random
+/// bits); lists show a client token its own runs only, and the engine lets it change no other.
 [[nodiscard]] Result<run::Run> find_run(const Service& service, const http::Request& request);
 [[nodiscard]] Error run_not_found(std::string_view id);
 [[nodiscard]] http::Response json_response(std::string body, int status = 200);

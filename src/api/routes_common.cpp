@@ -15,8 +15,7 @@ Result<run::Run> find_run(const Service& service, const http::Request& request) 
   if (!is_run_id(id)) return std::unexpected(run_not_found(id));
   auto found = service.reader.run(id);
   if (!found) return std::unexpected(std::move(found.error()));
-  const std::string owner = owner_scope(request.identity);
-  if (!*found || (!owner.empty() && (*found)->owner != owner)) return std::unexpected(run_not_found(id));
+  if (!*found) return std::unexpected(run_not_found(id));
   return std::move(**found);
 }
 
