@@ -53,11 +53,13 @@ const ToolConfig* Catalog::find(std::string_view server_name, std::string_view t
     if (at->transport == ServerConfig::Transport::http || !is_name(tool_name)) return nullptr;
     return learned(*at, at->fallback_tool, tool_name);
   }
-  const bool open = at->trust_annotations && at->transport != ServerConfig::Transport::http && !says_effect(named->second);
+  const bool open =
+      at->trust_annotations && at->transport != ServerConfig::Transport::http && !says_effect(named->second);
   return open ? learned(*at, named->second, tool_name) : &named->second;
 }
 
-const ToolConfig* Catalog::learned(const ServerConfig& at, const ToolConfig& base, std::string_view tool) const {
+const ToolConfig* Catalog::learned(const ServerConfig& at, const ToolConfig& base,
+                                   std::string_view tool) const {
   const std::pair key(at.name, std::string(tool));
   {
     const std::shared_lock lock(learned_mutex_);
@@ -71,7 +73,8 @@ const ToolConfig* Catalog::learned(const ServerConfig& at, const ToolConfig& bas
   if (!learned_.contains(key) && learned_.size() >= kMostLearned) return &base;
   auto& entry = learned_[key];
   auto& known = entry.read_only ? entry.as_read : entry.as_write;
-  if (!known) known = std::make_unique<ToolConfig>(reading(base, tool, entry.read_only ? Effect::read : Effect::write));
+  if (!known)
+    known = std::make_unique<ToolConfig>(reading(base, tool, entry.read_only ? Effect::read : Effect::write));
   return known.get();
 }
 
@@ -83,11 +86,15 @@ void Catalog::learn(std::string_view server_name, std::string_view tool, bool re
   if (learned_.contains(key) || learned_.size() < kMostLearned) learned_[key].read_only = read_only_hint;
 }
 
-Result<run::FrozenRequest> Catalog::freeze(std::string_view server_name, std::string_view tool_name, std::string_view args, std::string_view key) const {
+Result<run::FrozenRequest> Catalog::freeze(std::string_view server_name, std::string_view tool_name,
+                                           std::string_view args, std::string_view key) const {
   const auto* at = server(server_name);
   const auto* tool = find(server_name, tool_name);
   if (!at || !tool)
-    return std::unexpected(Error{"tool_not_found", "no tool " + std::string(server_name) + "/" + std::string(tool_name) + "; name a configured one", ""});
+    return std::unexpected(Error{
+        "tool_not_found",
+        "no tool " + std::string(server_name) + "/" + std::string(tool_name) + "; name a configured one",
+        ""});
   auto arguments = parse_object(args, config_.limits);
   if (!arguments) return std::unexpected(arguments.error());
   const auto& rule = tool->policy.key;
@@ -103,7 +110,8 @@ Result<run::FrozenRequest> Catalog::freeze(std::string_view server_name, std::st
   return run::FrozenRequest{std::string(tool_name), std::string(arguments->raw)};
 }
 
-Result<std::string> Catalog::target(std::string_view server_name, std::string_view tool_name, std::string_view named, std::string_view args) const {
+Result<std::string> Catalog::target(std::string_view server_name, std::string_view tool_name,
+                                    std::string_view named, std::string_view args) const {
   if (!named.empty()) return std::string(named);
   const auto* tool = find(server_name, tool_name);
   if (!tool || tool->policy.target.empty()) return std::string(server_name) + "/" + std::string(tool_name);
@@ -116,11 +124,18 @@ Result<std::string> Catalog::target(std::string_view server_name, std::string_vi
     return value ? std::optional(std::string(value->raw)) : std::nullopt;
   };
   const auto text = run::resolve(json::quote(tool->policy.target), look);
-  if (!text) return bad("the target `" + tool->policy.target + "` can't be filled in; give the argument it names, or a target", missing);
+  if (!text)
+    return bad("the target `" + tool->policy.target +
+                   "` can't be filled in; give the argument it names, or a target",
+               missing);
   const auto value = json::parse(*text);
-  const bool plain = value && (value->is(json::Kind::string) || value->is(json::Kind::number) || value->is(json::Kind::boolean));
+  const bool plain = value && (value->is(json::Kind::string) || value->is(json::Kind::number) ||
+                               value->is(json::Kind::boolean));
   std::string out = plain ? (value->is(json::Kind::string) ? value->text() : std::string(value->raw)) : "";
-  if (!is_target(out)) return bad("the target `" + tool->policy.target + "` becomes no usable text; 1 to 1024 bytes without control characters are needed", missing);
+  if (!is_target(out))
+    return bad("the target `" + tool->policy.target +
+                   "` becomes no usable text; 1 to 1024 bytes without control characters are needed",
+               missing);
   return out;
 }
 

@@ -11,13 +11,18 @@ std::unexpected<Error> bad(std::string message, std::string pointer) {
   return std::unexpected(Error{"bad_arguments", std::move(message), std::move(pointer)});
 }
 
-std::string place(std::string_view name) { return "/" + json::escape_token(name); }
+std::string place(std::string_view name) {
+  return "/" + json::escape_token(name);
+}
 
-/// The member's name as it was written. Between the end of what comes before a value and the value stand only the name, white space, comma and
-/// colon, so the first and the last quote there are the name's.
+/// The member's name as it was written. Between the end of what comes before a value and the value stand only
+/// the name, white space, comma and colon, so the first and the last quote there are the name's.
 std::string_view raw_name(const json::Value& object, std::size_t index) {
-  const char* begin = index == 0 ? object.raw.data() : object.members[index - 1].value.raw.data() + object.members[index - 1].value.raw.size();
-  const std::string_view between(begin, static_cast<std::size_t>(object.members[index].value.raw.data() - begin));
+  const char* begin =
+      index == 0 ? object.raw.data()
+                 : object.members[index - 1].value.raw.data() + object.members[index - 1].value.raw.size();
+  const std::string_view between(begin,
+                                 static_cast<std::size_t>(object.members[index].value.raw.data() - begin));
   const auto open = between.find('"');
   return between.substr(open, between.rfind('"') - open + 1);
 }
@@ -30,7 +35,8 @@ void append_member(std::string& out, std::string_view raw_member_name, std::stri
 void percent_encode(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789ABCDEF";
   for (const char c : text) {
-    const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+    const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                            c == '-' || c == '.' || c == '_' || c == '~';
     if (unreserved) {
       out += c;
       continue;
@@ -53,10 +59,15 @@ Result<std::string> path_segment(const json::Value& arguments, std::string_view 
   const auto* value = arguments.find(name);
   if (!value) return bad("the path needs the argument `" + std::string(name) + "`; give it", place(name));
   const auto text = plain_text(*value);
-  if (!text) return bad("the path argument `" + std::string(name) + "` is no text; give a string, a number or a truth value", place(name));
+  if (!text)
+    return bad(
+        "the path argument `" + std::string(name) + "` is no text; give a string, a number or a truth value",
+        place(name));
   // An empty segment or one of dots would name another resource than the template does.
   if (text->empty() || *text == "." || *text == "..")
-    return bad("the path argument `" + std::string(name) + "` is empty or made of dots; give the name of one resource", place(name));
+    return bad("the path argument `" + std::string(name) +
+                   "` is empty or made of dots; give the name of one resource",
+               place(name));
   std::string out;
   percent_encode(out, *text);
   return out;
@@ -83,7 +94,9 @@ Result<Filled> fill_path(std::string_view path, const json::Value& arguments) {
   }
 }
 
-bool is_used(const Filled& filled, std::string_view name) { return std::ranges::find(filled.used, name) != filled.used.end(); }
+bool is_used(const Filled& filled, std::string_view name) {
+  return std::ranges::find(filled.used, name) != filled.used.end();
+}
 
 void append_query(std::string& path, char& separator, std::string_view name, std::string_view value) {
   path += separator;
@@ -103,7 +116,10 @@ Result<std::string> with_query(const Filled& filled, const json::Value& argument
     const std::size_t count = list ? member.value.items.size() : 1;
     for (std::size_t i = 0; i < count; ++i) {
       const auto text = plain_text(list ? member.value.items[i] : member.value);
-      if (!text) return bad("the argument `" + member.name + "` can't stand in a query; give plain values or lists of them", place(member.name));
+      if (!text)
+        return bad(
+            "the argument `" + member.name + "` can't stand in a query; give plain values or lists of them",
+            place(member.name));
       append_query(path, separator, member.name, *text);
     }
   }
@@ -123,13 +139,16 @@ std::string rest_as_body(const Filled& filled, const json::Value& arguments) {
 std::string unescape(std::string_view token) {
   std::string out;
   for (std::size_t i = 0; i < token.size(); ++i) {
-    if (token[i] == '~' && i + 1 < token.size()) out += token[++i] == '0' ? '~' : '/';
-    else out += token[i];
+    if (token[i] == '~' && i + 1 < token.size())
+      out += token[++i] == '0' ? '~' : '/';
+    else
+      out += token[i];
   }
   return out;
 }
 
-/// What stands at a pointer below something that is not there: the key inside as many new objects as the pointer has tokens.
+/// What stands at a pointer below something that is not there: the key inside as many new objects as the
+/// pointer has tokens.
 std::string nested(std::string_view pointer, std::string_view quoted_key) {
   std::string open, close;
   while (!pointer.empty()) {
@@ -162,7 +181,9 @@ Result<std::string> with_key(const json::Value& object, std::string_view pointer
       continue;
     }
     if (!member.value.is(json::Kind::object))
-      return bad("the argument `" + token + "` is no object, but the key belongs into it; make it an object or leave it out", place(token));
+      return bad("the argument `" + token +
+                     "` is no object, but the key belongs into it; make it an object or leave it out",
+                 place(token));
     auto inner = with_key(member.value, rest, key);
     if (!inner) return bad(inner.error().message, place(token) + inner.error().pointer);
     append_member(out, raw_name(object, i), *inner);
@@ -175,7 +196,8 @@ Result<run::FrozenRequest> http_request(const RequestTemplate& request, const js
   const auto filled = fill_path(request.path, arguments);
   if (!filled) return std::unexpected(filled.error());
   const bool query = request.method == "GET" || request.method == "HEAD" || request.method == "DELETE";
-  if (!query) return run::FrozenRequest{request.method + " " + filled->path, rest_as_body(*filled, arguments)};
+  if (!query)
+    return run::FrozenRequest{request.method + " " + filled->path, rest_as_body(*filled, arguments)};
   const auto path = with_query(*filled, arguments);
   if (!path) return std::unexpected(path.error());
   return run::FrozenRequest{request.method + " " + *path, ""};

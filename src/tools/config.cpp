@@ -22,14 +22,16 @@ Token read_token(Problems& problems, const Node& node, const std::string& pointe
     section.problem("name", "is missing or no name", "1 to 128 of A-Z a-z 0-9 _ . - are allowed");
   read_text(section, "scope", scope);
   if (scope != "client" && scope != "operator")
-    section.problem("scope", scope.empty() ? "is missing" : "`" + scope.substr(0, 40) + "` is no scope", "write client or operator");
+    section.problem("scope", scope.empty() ? "is missing" : "`" + scope.substr(0, 40) + "` is no scope",
+                    "write client or operator");
   token.scope = scope == "operator" ? Token::Scope::operate : Token::Scope::client;
   read_text(section, "sha256", token.sha256);
   for (auto& c : token.sha256) {
     if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
   }
   if (token.sha256.size() != 64 || token.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
-    section.problem("sha256", "is no SHA-256", "64 hexadecimal digits are needed; `holdfast token create` prints them");
+    section.problem("sha256", "is no SHA-256",
+                    "64 hexadecimal digits are needed; `holdfast token create` prints them");
   section.finish();
   return token;
 }
@@ -41,9 +43,12 @@ void read_auth(Section& root, Config& config) {
     for (std::size_t i = 0; i < list->items.size(); ++i) {
       const std::string pointer = auth->place("tokens") + "/" + std::to_string(i);
       const Token token = read_token(auth->problems(), list->items[i], pointer);
-      const auto same = [&](const Token& other) { return other.name == token.name || other.sha256 == token.sha256; };
+      const auto same = [&](const Token& other) {
+        return other.name == token.name || other.sha256 == token.sha256;
+      };
       if (std::ranges::any_of(config.tokens, same))
-        auth->problems().add(pointer, "repeats the name or digest of another token", "each token has a name and a digest of its own");
+        auth->problems().add(pointer, "repeats the name or digest of another token",
+                             "each token has a name and a digest of its own");
       config.tokens.push_back(token);
     }
   }
@@ -73,13 +78,16 @@ void read_defaults(Section& root, Defaults& defaults) {
 }
 
 Rules default_rules(const Defaults& defaults) {
-  Rules rules{.deadline = defaults.deadline, .max_attempts = defaults.max_attempts, .backoff = defaults.backoff};
-  for (const char* field : {"deadline", "max_attempts", "backoff", "breaker"}) rules.sources[field] = Source::defaults;
+  Rules rules{
+      .deadline = defaults.deadline, .max_attempts = defaults.max_attempts, .backoff = defaults.backoff};
+  for (const char* field : {"deadline", "max_attempts", "backoff", "breaker"})
+    rules.sources[field] = Source::defaults;
   return rules;
 }
 
 /// Reads the file and puts the environment's values in.
-Result<Node> load_document(const std::string& path, const Environment& env, std::vector<std::string>& secrets) {
+Result<Node> load_document(const std::string& path, const Environment& env,
+                           std::vector<std::string>& secrets) {
   const auto text = read_text(path);
   if (!text) return std::unexpected(text.error());
   auto document = parse_document(path, *text);
@@ -90,7 +98,8 @@ Result<Node> load_document(const std::string& path, const Environment& env, std:
   return document;
 }
 
-Result<std::map<std::string, ServerConfig>> load_client_file(Section& root, Config& config, const Environment& env) {
+Result<std::map<std::string, ServerConfig>> load_client_file(Section& root, Config& config,
+                                                             const Environment& env) {
   std::string named;
   if (!read_text(root, "servers_from", named) || named.empty()) return {};
   const std::string path = (std::filesystem::path(config.path).parent_path() / named).string();
@@ -117,14 +126,18 @@ void read_top(Section& root, Config& config) {
 
 std::string_view word(Source source) {
   switch (source) {
-    case Source::tool: return "tool";
-    case Source::server: return "server";
-    case Source::defaults: return "defaults";
+    case Source::tool:
+      return "tool";
+    case Source::server:
+      return "server";
+    case Source::defaults:
+      return "defaults";
   }
   return "";
 }
 
-Result<Config> load_config(const std::string& path, const std::function<const char*(const std::string&)>& env) {
+Result<Config> load_config(const std::string& path,
+                           const std::function<const char*(const std::string&)>& env) {
   Config out;
   out.path = path;
   const auto document = config::load_document(path, env, out.secrets);

@@ -18,7 +18,9 @@ std::unexpected<Error> bad(std::string message, std::string pointer = {}) {
   return std::unexpected(Error{"bad_config", std::move(message), std::move(pointer)});
 }
 
-std::string shown(const std::string& pointer) { return pointer.empty() ? "/" : pointer; }
+std::string shown(const std::string& pointer) {
+  return pointer.empty() ? "/" : pointer;
+}
 
 Node from_json(const json::Value& value) {
   Node node;
@@ -41,20 +43,24 @@ Node from_json(const json::Value& value) {
       break;
     case json::Kind::object:
       node.kind = Node::Kind::map;
-      for (const auto& member : value.members) node.members.emplace_back(member.name, from_json(member.value));
+      for (const auto& member : value.members)
+        node.members.emplace_back(member.name, from_json(member.value));
       break;
   }
   return node;
 }
 
-/// Copies a YAML graph into a tree. Aliases may turn a small text into an endless or a huge tree, so both are bounded here.
+/// Copies a YAML graph into a tree. Aliases may turn a small text into an endless or a huge tree, so both are
+/// bounded here.
 class YamlCopy {
  public:
   explicit YamlCopy(const std::string& path) : path_(path) {}
 
   Result<Node> copy(const YAML::Node& source, const std::string& pointer, std::size_t depth) {
-    if (depth > kDepth) return bad(path_ + ": " + shown(pointer) + ": nested too deep; at most 64 levels", pointer);
-    if (++nodes_ > kNodes) return bad(path_ + ": " + shown(pointer) + ": too many values; at most 100000", pointer);
+    if (depth > kDepth)
+      return bad(path_ + ": " + shown(pointer) + ": nested too deep; at most 64 levels", pointer);
+    if (++nodes_ > kNodes)
+      return bad(path_ + ": " + shown(pointer) + ": too many values; at most 100000", pointer);
     Node node;
     if (source.IsScalar()) {
       node.kind = Node::Kind::scalar;
@@ -70,7 +76,8 @@ class YamlCopy {
     } else if (source.IsMap()) {
       node.kind = Node::Kind::map;
       for (const auto& member : source) {
-        if (auto fault = add_member(node, member.first, member.second, pointer, depth)) return std::unexpected(*fault);
+        if (auto fault = add_member(node, member.first, member.second, pointer, depth))
+          return std::unexpected(*fault);
       }
     }
     return node;
@@ -80,7 +87,9 @@ class YamlCopy {
   std::optional<Error> add_member(Node& node, const YAML::Node& name, const YAML::Node& value,
                                   const std::string& pointer, std::size_t depth) {
     if (!name.IsScalar())
-      return Error{"bad_config", path_ + ": " + shown(pointer) + ": a member's name is no text; names are plain words", pointer};
+      return Error{"bad_config",
+                   path_ + ": " + shown(pointer) + ": a member's name is no text; names are plain words",
+                   pointer};
     const std::string place = pointer + "/" + json::escape_token(name.Scalar());
     const auto same = [&](const auto& member) { return member.first == name.Scalar(); };
     if (std::ranges::any_of(node.members, same))
@@ -164,11 +173,14 @@ Result<std::string> read_text(const std::string& path) {
 Result<Node> parse_document(const std::string& path, std::string_view text) {
   const auto start = text.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos || text[start] != '{') return parse_yaml(path, text);
-  // JSON first: YAML's reader doesn't know JSON's surrogate pairs. A text in braces may still be YAML's flow style.
+  // JSON first: YAML's reader doesn't know JSON's surrogate pairs. A text in braces may still be YAML's flow
+  // style.
   const auto value = json::parse(text, {.depth = kDepth, .nodes = kNodes});
   if (value) return from_json(*value);
   if (path.ends_with(".json"))
-    return bad(path + ": " + shown(value.error().pointer) + ": not readable as JSON: " + value.error().message, value.error().pointer);
+    return bad(
+        path + ": " + shown(value.error().pointer) + ": not readable as JSON: " + value.error().message,
+        value.error().pointer);
   return parse_yaml(path, text);
 }
 

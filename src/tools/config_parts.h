@@ -23,16 +23,18 @@ void read_rules(Section& section, Source source, Rules& rules);
 void read_backoff(Section& section, Backoff& backoff);
 
 /// One tool of a server; `rules` are the server's.
-[[nodiscard]] ToolConfig read_tool(Problems& problems, const Node& node, const std::string& pointer, const ServerConfig& server,
-                                   const std::string& name, const Rules& rules);
+[[nodiscard]] ToolConfig read_tool(Problems& problems, const Node& node, const std::string& pointer,
+                                   const ServerConfig& server, const std::string& name, const Rules& rules);
 /// The rules of a tool that nobody described: a plain write.
 [[nodiscard]] ToolConfig unnamed_tool(const ServerConfig& server, const Rules& rules);
 
 /// `key`, `check`, `fallback`, `success` and `errors` of a tool.
-void read_tool_evidence(Section& tool, const ServerConfig& server, ToolPolicy& policy, std::map<std::string, Source>& sources);
+void read_tool_evidence(Section& tool, const ServerConfig& server, ToolPolicy& policy,
+                        std::map<std::string, Source>& sources);
 
 /// `servers`, and with them what an MCP client's file says.
-void read_servers(Section& root, const Rules& rules, const std::map<std::string, ServerConfig>& imported, Config& config);
+void read_servers(Section& root, const Rules& rules, const std::map<std::string, ServerConfig>& imported,
+                  Config& config);
 /// The `mcpServers` object of an MCP client's configuration: name to transport. Only transports are read.
 [[nodiscard]] std::map<std::string, ServerConfig> read_client_file(Problems& problems, const Node& document);
 

@@ -10,10 +10,14 @@ namespace {
 
 const char* kind_word(const Node& node) {
   switch (node.kind) {
-    case Node::Kind::null: return "nothing";
-    case Node::Kind::scalar: return node.quoted ? "a string" : "a plain value";
-    case Node::Kind::list: return "a list";
-    case Node::Kind::map: return "a map";
+    case Node::Kind::null:
+      return "nothing";
+    case Node::Kind::scalar:
+      return node.quoted ? "a string" : "a plain value";
+    case Node::Kind::list:
+      return "a list";
+    case Node::Kind::map:
+      return "a map";
   }
   return "";
 }
@@ -63,7 +67,8 @@ bool is_zero_duration(std::string_view text) {
 
 void Problems::add(const std::string& pointer, const std::string& what, const std::string& right) {
   if (first_) return;
-  first_ = Error{"bad_config", file_ + ": " + (pointer.empty() ? "/" : pointer) + ": " + what + "; " + right, pointer};
+  first_ = Error{"bad_config", file_ + ": " + (pointer.empty() ? "/" : pointer) + ": " + what + "; " + right,
+                 pointer};
 }
 
 std::string_view nearest(std::string_view name, const std::vector<std::string_view>& known) {
@@ -94,7 +99,9 @@ const Node* Section::find(std::string_view name) {
   return nullptr;
 }
 
-std::string Section::place(std::string_view name) const { return pointer_ + "/" + json::escape_token(name); }
+std::string Section::place(std::string_view name) const {
+  return pointer_ + "/" + json::escape_token(name);
+}
 
 void Section::problem(std::string_view name, const std::string& what, const std::string& right) {
   problems_.add(place(name), what, right);
@@ -136,10 +143,12 @@ bool read_flag(Section& s, std::string_view name, bool& out) {
   return true;
 }
 
-bool read_whole(Section& s, std::string_view name, std::uint32_t& out, std::uint32_t least, std::uint32_t most) {
+bool read_whole(Section& s, std::string_view name, std::uint32_t& out, std::uint32_t least,
+                std::uint32_t most) {
   const auto* node = s.find(name);
   if (!node) return false;
-  const std::string right = "a whole number from " + std::to_string(least) + " to " + std::to_string(most) + " is needed";
+  const std::string right =
+      "a whole number from " + std::to_string(least) + " to " + std::to_string(most) + " is needed";
   if (!scalar(s, name, *node, right)) return true;
   std::uint32_t value = 0;
   const bool quoted = node->quoted && !node->from_environment;
@@ -166,7 +175,8 @@ bool read_rate(Section& s, std::string_view name, double& out) {
 bool read_duration(Section& s, std::string_view name, Duration& out, Zero zero) {
   const auto* node = s.find(name);
   if (!node) return false;
-  const std::string right = "write a whole number and a unit, such as 250ms, 3s, 15m, 2h or 7d, or whole milliseconds";
+  const std::string right =
+      "write a whole number and a unit, such as 250ms, 3s, 15m, 2h or 7d, or whole milliseconds";
   if (!scalar(s, name, *node, right)) return true;
   if (is_zero_duration(node->text)) {
     if (zero == Zero::means_none)
@@ -193,7 +203,8 @@ bool read_size(Section& s, std::string_view name, std::uint64_t& out) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
   std::string_view digits = node->text;
   std::uint64_t unit = 1;
-  for (const auto& [suffix, bytes] : {std::pair{"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30}}) {
+  for (const auto& [suffix, bytes] :
+       {std::pair{"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30}}) {
     if (!digits.ends_with(suffix)) continue;
     digits.remove_suffix(3);
     unit = bytes;
@@ -209,12 +220,15 @@ bool read_size(Section& s, std::string_view name, std::uint64_t& out) {
 
 bool read_texts(Section& s, std::string_view name, std::vector<std::string>& out) {
   const auto* list = read_list(s, name);
-  if (!list) return s.members().end() != std::ranges::find_if(s.members(), [&](const auto& m) { return m.first == name; });
+  if (!list)
+    return s.members().end() !=
+           std::ranges::find_if(s.members(), [&](const auto& m) { return m.first == name; });
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < list->items.size(); ++i) {
     const auto& item = list->items[i];
     if (item.kind != Node::Kind::scalar || item.text.empty())
-      s.problems().add(s.place(name) + "/" + std::to_string(i), std::string("is ") + (item.text.empty() ? "empty or no text" : kind_word(item)),
+      s.problems().add(s.place(name) + "/" + std::to_string(i),
+                       std::string("is ") + (item.text.empty() ? "empty or no text" : kind_word(item)),
                        "a text that is not empty is needed");
     else
       texts.push_back(item.text);
@@ -228,7 +242,8 @@ void read_pointer(Section& s, std::string_view name, std::string& out) {
   if (!node || node->kind != Node::Kind::scalar)
     s.problem(name, node ? "is no text" : "is missing", "a JSON pointer such as /a/b is needed");
   else if (!json::is_pointer(node->text))
-    s.problem(name, shown(*node) + " is no JSON pointer", "it starts with / and escapes ~ as ~0 and / as ~1, such as /a/b");
+    s.problem(name, shown(*node) + " is no JSON pointer",
+              "it starts with / and escapes ~ as ~0 and / as ~1, such as /a/b");
   else
     out = node->text;
 }

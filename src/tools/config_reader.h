@@ -1,6 +1,6 @@
 #pragma once
-// Reading the fields of a configuration map, with every kind of mistake reported in one way. The first problem is kept and
-// reading goes on over defaults, so that the code that reads a part has no error paths.
+// Reading the fields of a configuration map, with every kind of mistake reported in one way. The first
+// problem is kept and reading goes on over defaults, so that the code that reads a part has no error paths.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,7 +28,8 @@ class Problems {
 /// The known name with the smallest edit distance to `name`; empty when none is near.
 [[nodiscard]] std::string_view nearest(std::string_view name, const std::vector<std::string_view>& known);
 
-/// A map of named fields. Each reader below asks for a field by name; finish() then reports the members that nobody asked for.
+/// A map of named fields. Each reader below asks for a field by name; finish() then reports the members that
+/// nobody asked for.
 class Section {
  public:
   /// A null node is an empty map; anything else that is no map is reported.
@@ -56,7 +57,8 @@ class Section {
 
 bool read_text(Section& s, std::string_view name, std::string& out);
 bool read_flag(Section& s, std::string_view name, bool& out);
-bool read_whole(Section& s, std::string_view name, std::uint32_t& out, std::uint32_t least, std::uint32_t most);
+bool read_whole(Section& s, std::string_view name, std::uint32_t& out, std::uint32_t least,
+                std::uint32_t most);
 /// In (0, 1].
 bool read_rate(Section& s, std::string_view name, double& out);
 enum class Zero { refused, means_none };

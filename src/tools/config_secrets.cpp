@@ -18,7 +18,8 @@ bool is_variable_name(std::string_view name) {
   return !name.empty() && letter(name.front()) && std::ranges::all_of(name, inner);
 }
 
-void expand_text(Node& node, const std::string& pointer, const Environment& env, Problems& problems, std::vector<std::string>& secrets) {
+void expand_text(Node& node, const std::string& pointer, const Environment& env, Problems& problems,
+                 std::vector<std::string>& secrets) {
   std::string out;
   std::string_view rest = node.text;
   bool replaced = false;
@@ -30,14 +31,17 @@ void expand_text(Node& node, const std::string& pointer, const Environment& env,
       rest.remove_prefix(at + kOpen.size());
       continue;
     }
-    const std::string name(end == std::string_view::npos ? "" : rest.substr(at + kOpen.size(), end - at - kOpen.size()));
+    const std::string name(
+        end == std::string_view::npos ? "" : rest.substr(at + kOpen.size(), end - at - kOpen.size()));
     if (!is_variable_name(name)) {
-      problems.add(pointer, "`${env:` is not followed by a name and `}`", "write ${env:NAME}, or $${env: for the text itself");
+      problems.add(pointer, "`${env:` is not followed by a name and `}`",
+                   "write ${env:NAME}, or $${env: for the text itself");
       return;
     }
     const char* value = env(name);
     if (!value) {
-      problems.add(pointer, "the environment variable " + name + " is not set", "set " + name + " before starting, or take the reference out");
+      problems.add(pointer, "the environment variable " + name + " is not set",
+                   "set " + name + " before starting, or take the reference out");
       return;
     }
     out += rest.substr(0, at);
@@ -51,20 +55,26 @@ void expand_text(Node& node, const std::string& pointer, const Environment& env,
   node.text = std::move(out);
   node.from_environment = true;
   secrets.push_back(node.text);
-  if (!json::is_utf8(node.text)) problems.add(pointer, "the value from the environment is not UTF-8", "set it to UTF-8 text");
+  if (!json::is_utf8(node.text))
+    problems.add(pointer, "the value from the environment is not UTF-8", "set it to UTF-8 text");
 }
 
 }  // namespace
 
-void expand_environment(Node& node, const std::string& pointer, const Environment& env, Problems& problems, std::vector<std::string>& secrets) {
+void expand_environment(Node& node, const std::string& pointer, const Environment& env, Problems& problems,
+                        std::vector<std::string>& secrets) {
   if (node.kind == Node::Kind::scalar) expand_text(node, pointer, env, problems, secrets);
   std::size_t index = 0;
-  for (auto& item : node.items) expand_environment(item, pointer + "/" + std::to_string(index++), env, problems, secrets);
-  for (auto& [name, value] : node.members) expand_environment(value, pointer + "/" + json::escape_token(name), env, problems, secrets);
+  for (auto& item : node.items)
+    expand_environment(item, pointer + "/" + std::to_string(index++), env, problems, secrets);
+  for (auto& [name, value] : node.members)
+    expand_environment(value, pointer + "/" + json::escape_token(name), env, problems, secrets);
 }
 
 void order_secrets(std::vector<std::string>& secrets) {
-  std::ranges::sort(secrets, [](const auto& a, const auto& b) { return a.size() != b.size() ? a.size() > b.size() : a < b; });
+  std::ranges::sort(secrets, [](const auto& a, const auto& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  });
   secrets.erase(std::unique(secrets.begin(), secrets.end()), secrets.end());
   std::erase(secrets, "");
 }
@@ -74,7 +84,8 @@ void order_secrets(std::vector<std::string>& secrets) {
 std::string redact(std::string text, const std::vector<std::string>& secrets) {
   for (const auto& secret : secrets) {
     if (secret.size() < config::kShortestSecret) continue;
-    for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3)) text.replace(at, secret.size(), "***");
+    for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3))
+      text.replace(at, secret.size(), "***");
   }
   return text;
 }

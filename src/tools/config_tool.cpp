@@ -16,7 +16,8 @@ void note(std::map<std::string, Source>& sources, const char* field, bool given,
   if (given) sources[field] = source;
 }
 
-void read_breaker(Section& section, Source source, BreakerRule& rule, std::map<std::string, Source>& sources) {
+void read_breaker(Section& section, Source source, BreakerRule& rule,
+                  std::map<std::string, Source>& sources) {
   auto part = read_section(section, "breaker");
   if (!part) return;
   sources["breaker"] = source;
@@ -30,7 +31,9 @@ void read_breaker(Section& section, Source source, BreakerRule& rule, std::map<s
   const bool most_given = read_duration(*part, "max_cooldown", rule.max_cooldown);
   note(sources, "breaker.max_cooldown", most_given, source);
   if (rule.max_cooldown < rule.cooldown) {
-    if (most_given) part->problem("max_cooldown", "is shorter than cooldown", "give max_cooldown at least the length of cooldown");
+    if (most_given)
+      part->problem("max_cooldown", "is shorter than cooldown",
+                    "give max_cooldown at least the length of cooldown");
     rule.max_cooldown = rule.cooldown;
   }
   part->finish();
@@ -41,17 +44,21 @@ const char* const kMethods = "one of GET, HEAD, POST, PUT, PATCH and DELETE is n
 void read_request(Section& tool, const ServerConfig& server, ToolConfig& out) {
   auto part = read_section(tool, "request");
   if (server.transport != ServerConfig::Transport::http) {
-    if (part) tool.problem("request", "stands at an MCP server's tool", "only tools of an `http` server have a request; take it out");
+    if (part)
+      tool.problem("request", "stands at an MCP server's tool",
+                   "only tools of an `http` server have a request; take it out");
     return;
   }
   if (!part) {
-    tool.problem("request", "is missing", "a plain HTTP tool needs one, such as request: {method: POST, path: /charges}");
+    tool.problem("request", "is missing",
+                 "a plain HTTP tool needs one, such as request: {method: POST, path: /charges}");
     return;
   }
   if (read_text(*part, "method", out.request.method)) {
     constexpr std::string_view kKnown[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
     if (std::ranges::find(kKnown, out.request.method) == std::end(kKnown))
-      part->problem("method", "`" + out.request.method.substr(0, 40) + "` is no method that is supported", kMethods);
+      part->problem("method", "`" + out.request.method.substr(0, 40) + "` is no method that is supported",
+                    kMethods);
   } else {
     part->problem("method", "is missing", kMethods);
   }
@@ -82,10 +89,12 @@ void read_target(Section& section, ToolConfig& out) {
   if (!read_text(section, "target", out.policy.target)) return;
   out.sources["target"] = Source::tool;
   const auto references = run::references(json::quote(out.policy.target));
-  const bool args_only =
-      references && std::ranges::all_of(*references, [](const auto& reference) { return reference.step == "args"; });
+  const bool args_only = references && std::ranges::all_of(*references, [](const auto& reference) {
+                           return reference.step == "args";
+                         });
   if (!args_only || !is_target(out.policy.target))
-    section.problem("target", "can't be filled in", "write up to 1024 bytes of text, with arguments as ${args/name}");
+    section.problem("target", "can't be filled in",
+                    "write up to 1024 bytes of text, with arguments as ${args/name}");
 }
 
 void read_refusals(Section& section, ToolConfig& out) {
@@ -100,7 +109,8 @@ void read_refusals(Section& section, ToolConfig& out) {
     if (digits && item.text >= "300" && item.text <= "599")
       out.policy.refusals.push_back(std::stoi(item.text));
     else
-      section.problems().add(place, "`" + item.text.substr(0, 40) + "` is no status that could be a refusal", "write HTTP statuses from 300 to 599");
+      section.problems().add(place, "`" + item.text.substr(0, 40) + "` is no status that could be a refusal",
+                             "write HTTP statuses from 300 to 599");
   }
 }
 
@@ -130,7 +140,8 @@ void read_backoff(Section& section, Backoff& backoff) {
 
 void read_rules(Section& section, Source source, Rules& rules) {
   note(rules.sources, "deadline", read_duration(section, "deadline", rules.deadline), source);
-  note(rules.sources, "max_attempts", read_whole(section, "max_attempts", rules.max_attempts, 1, kMostAttempts), source);
+  note(rules.sources, "max_attempts",
+       read_whole(section, "max_attempts", rules.max_attempts, 1, kMostAttempts), source);
   if (auto part = read_section(section, "backoff")) {
     rules.sources["backoff"] = source;
     read_backoff(*part, rules.backoff);
@@ -138,8 +149,8 @@ void read_rules(Section& section, Source source, Rules& rules) {
   read_breaker(section, source, rules.breaker, rules.sources);
 }
 
-ToolConfig read_tool(Problems& problems, const Node& node, const std::string& pointer, const ServerConfig& server,
-                     const std::string& name, const Rules& server_rules) {
+ToolConfig read_tool(Problems& problems, const Node& node, const std::string& pointer,
+                     const ServerConfig& server, const std::string& name, const Rules& server_rules) {
   Section section(problems, node, pointer);
   Rules rules = server_rules;
   read_rules(section, Source::tool, rules);
@@ -149,7 +160,8 @@ ToolConfig read_tool(Problems& problems, const Node& node, const std::string& po
   read_target(section, tool);
   read_refusals(section, tool);
   note(tool.sources, "single_step", read_flag(section, "single_step", tool.policy.single_step), Source::tool);
-  note(tool.sources, "linger", read_duration(section, "linger", tool.policy.linger, Zero::means_none), Source::tool);
+  note(tool.sources, "linger", read_duration(section, "linger", tool.policy.linger, Zero::means_none),
+       Source::tool);
   read_tool_evidence(section, server, tool.policy, tool.sources);
   section.finish();
   return tool;

@@ -11,7 +11,9 @@
 namespace holdfast::tools::config {
 namespace {
 
-bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_alnum(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 bool is_port(std::string_view text, std::uint32_t least) {
   std::uint32_t port = 0;
@@ -41,13 +43,15 @@ bool is_host(std::string_view text) {
 std::pair<std::string_view, std::optional<std::string_view>> split_port(std::string_view text) {
   const auto colon = text.rfind(':');
   const auto bracket = text.rfind(']');
-  if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) return {text, std::nullopt};
+  if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket))
+    return {text, std::nullopt};
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
 bool is_url_text(std::string_view text) {
   constexpr std::string_view kPunctuation = "-._~:/?@!$&'()*+,;=%";
-  return std::ranges::all_of(text, [&](char c) { return is_alnum(c) || kPunctuation.find(c) != std::string_view::npos; });
+  return std::ranges::all_of(
+      text, [&](char c) { return is_alnum(c) || kPunctuation.find(c) != std::string_view::npos; });
 }
 
 std::string lower(std::string_view text) {
@@ -76,17 +80,22 @@ bool is_loopback_listen(std::string_view text) {
 
 std::string url_fault(std::string_view text, bool query_allowed) {
   std::string_view rest = text;
-  if (rest.starts_with("http://")) rest.remove_prefix(7);
-  else if (rest.starts_with("https://")) rest.remove_prefix(8);
-  else return "doesn't start with http:// or https://";
+  if (rest.starts_with("http://"))
+    rest.remove_prefix(7);
+  else if (rest.starts_with("https://"))
+    rest.remove_prefix(8);
+  else
+    return "doesn't start with http:// or https://";
   const auto authority = rest.substr(0, rest.find_first_of("/?#"));
   const auto path = rest.substr(authority.size());
-  if (authority.find('@') != std::string_view::npos) return "holds a user or password, which belong into headers";
+  if (authority.find('@') != std::string_view::npos)
+    return "holds a user or password, which belong into headers";
   const auto [host, port] = split_port(authority);
   if (!is_host(host)) return "has no usable host";
   if (port && !is_port(*port, 1)) return "has no port from 1 to 65535";
   if (path.find('#') != std::string_view::npos) return "holds a fragment";
-  if (!query_allowed && path.find('?') != std::string_view::npos) return "holds a query, which belongs into the tool's path";
+  if (!query_allowed && path.find('?') != std::string_view::npos)
+    return "holds a query, which belongs into the tool's path";
   if (!is_url_text(path)) return "holds characters that must be percent-encoded";
   return {};
 }
@@ -98,12 +107,14 @@ bool is_token(std::string_view text) {
 }
 
 bool is_header_value(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); });
+  return std::ranges::all_of(
+      text, [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); });
 }
 
 bool is_reserved_header(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kReserved{"host", "content-length", "transfer-encoding", "connection", "expect", "upgrade",
-                                                       "te", "trailer", "keep-alive", "accept-encoding"};
+  constexpr std::array<std::string_view, 10> kReserved{
+      "host", "content-length", "transfer-encoding", "connection",     "expect", "upgrade",
+      "te",   "trailer",        "keep-alive",        "accept-encoding"};
   return std::ranges::find(kReserved, lower(name)) != kReserved.end();
 }
 

@@ -12,7 +12,8 @@ namespace holdfast::tools::config {
 [[nodiscard]] std::string listen_fault(std::string_view text);
 /// Of a valid listen address: 127.0.0.0/8, ::1 or localhost.
 [[nodiscard]] bool is_loopback_listen(std::string_view text);
-/// Empty when `text` is an http or https URL with a host, without user, fragment and odd characters; else what is wrong.
+/// Empty when `text` is an http or https URL with a host, without user, fragment and odd characters; else
+/// what is wrong.
 [[nodiscard]] std::string url_fault(std::string_view text, bool query_allowed);
 /// RFC 9110 token.
 [[nodiscard]] bool is_token(std::string_view text);

@@ -1,7 +1,8 @@
+#include "holdfast/tools/catalog.h"
+
 #include <catch2/catch.hpp>
 
 #include "config_support.h"
-#include "holdfast/tools/catalog.h"
 
 using namespace holdfast;
 using namespace holdfast::tools;
@@ -36,19 +37,24 @@ TEST_CASE("a step's arguments become the exact request") {
     const char *server, *tool, *args, *head, *body;
   };
   const Case cases[] = {
-      {"api", "charge", R"({"customer": "a/b c?d", "amount": 1.50, "note" : "\u00fc"})", "POST /customers/a%2Fb%20c%3Fd/charges", R"({"amount":1.50,"note":"\u00fc"})"},
+      {"api", "charge", R"({"customer": "a/b c?d", "amount": 1.50, "note" : "\u00fc"})",
+       "POST /customers/a%2Fb%20c%3Fd/charges", R"({"amount":1.50,"note":"\u00fc"})"},
       {"api", "charge", R"({"a": [1, 2], "customer": 7})", "POST /customers/7/charges", R"({"a":[1, 2]})"},
       {"api", "charge", R"({"customer":"~._-\u00fc%"})", "POST /customers/~._-%C3%BC%25/charges", "{}"},
-      {"api", "charge", R"({"customer":1e3,"n\"\u0061":1})", "POST /customers/1e3/charges", R"({"n\"\u0061":1})"},
+      {"api", "charge", R"({"customer":1e3,"n\"\u0061":1})", "POST /customers/1e3/charges",
+       R"({"n\"\u0061":1})"},
       {"api", "plain", R"( {"b": 1.0,  "a": null} )", "POST /p", R"({"b": 1.0,  "a": null})"},
       {"api", "put", R"({"x":1})", "PUT /o/K", R"({"x":1})"},
       {"api", "put", R"({"id":"old","x":1})", "PUT /o/K", R"({"x":1})"},
       {"api", "nested", R"({"n": 1})", "POST /n", R"({"n":1,"meta":{"a/b":"K"}})"},
-      {"api", "nested", R"({"meta": {"x": 1e2, "a/b": 3}, "n":2})", "POST /n", R"({"meta":{"x":1e2,"a/b":"K"},"n":2})"},
-      {"api", "look", R"({"id": 7, "q": "x&y=z", "l": ["a", 2], "none": null, "t": true})", "GET /look/7?q=x%26y%3Dz&l=a&l=2&t=true", ""},
+      {"api", "nested", R"({"meta": {"x": 1e2, "a/b": 3}, "n":2})", "POST /n",
+       R"({"meta":{"x":1e2,"a/b":"K"},"n":2})"},
+      {"api", "look", R"({"id": 7, "q": "x&y=z", "l": ["a", 2], "none": null, "t": true})",
+       "GET /look/7?q=x%26y%3Dz&l=a&l=2&t=true", ""},
       {"api", "look", R"({"id": "x"})", "GET /look/x", ""},
       {"api", "fixed", R"({"a": 1})", "GET /fixed?v=1&a=1", ""},
-      {"crm", "add", R"({"n": 10000000000000000000001})", "add", R"({"n":10000000000000000000001,"key":"K"})"},
+      {"crm", "add", R"({"n": 10000000000000000000001})", "add",
+       R"({"n":10000000000000000000001,"key":"K"})"},
       {"crm", "other", R"({ "n": 1.0 })", "other", R"({ "n": 1.0 })"},
   };
   for (const auto& c : cases) {
@@ -65,9 +71,16 @@ TEST_CASE("arguments that make no request are refused with their place") {
     const char *tool, *args, *pointer;
   };
   const Case cases[] = {
-      {"charge", R"({"amount": 1})", "/customer"},  {"charge", R"({"customer": {}})", "/customer"}, {"charge", R"({"customer": null})", "/customer"},
-      {"charge", R"({"customer": ".."})", "/customer"}, {"charge", R"({"customer": ""})", "/customer"}, {"nested", R"({"meta": 1})", "/meta"},
-      {"look", R"({"id": 1, "q": {"a": 1}})", "/q"}, {"look", R"({"id": 1, "q": [[1]]})", "/q"}, {"plain", "[1]", ""}, {"plain", R"({"a":1,"a":2})", "/a"},
+      {"charge", R"({"amount": 1})", "/customer"},
+      {"charge", R"({"customer": {}})", "/customer"},
+      {"charge", R"({"customer": null})", "/customer"},
+      {"charge", R"({"customer": ".."})", "/customer"},
+      {"charge", R"({"customer": ""})", "/customer"},
+      {"nested", R"({"meta": 1})", "/meta"},
+      {"look", R"({"id": 1, "q": {"a": 1}})", "/q"},
+      {"look", R"({"id": 1, "q": [[1]]})", "/q"},
+      {"plain", "[1]", ""},
+      {"plain", R"({"a":1,"a":2})", "/a"},
   };
   for (const auto& c : cases) {
     const auto request = catalog().freeze("api", c.tool, c.args, "K");

@@ -33,7 +33,8 @@ class Folder {
 
 using Variables = std::map<std::string, std::string>;
 
-inline Result<tools::Config> load_text(const std::string& text, const Variables& variables = {}, const std::string& name = "holdfast.yaml") {
+inline Result<tools::Config> load_text(const std::string& text, const Variables& variables = {},
+                                       const std::string& name = "holdfast.yaml") {
   const Folder folder;
   return tools::load_config(folder.write(name, text), [&](const std::string& variable) -> const char* {
     const auto found = variables.find(variable);

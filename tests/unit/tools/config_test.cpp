@@ -149,7 +149,8 @@ TEST_CASE("what a tool's file says about proof arrives as JSON text") {
 
 TEST_CASE("JSON is read like YAML, with its own escapes") {
   const auto c = load_text(R"({"servers": {"a": {"http": {"base_url": "http://127.0.0.1:1"},
-    "tools": {"t": {"effect": "read", "request": {"method": "GET", "path": "/t"}, "fallback": {"static": "\ud83d\ude00"}}}}}})", {}, "c.json");
+    "tools": {"t": {"effect": "read", "request": {"method": "GET", "path": "/t"}, "fallback": {"static": "\ud83d\ude00"}}}}}})",
+                           {}, "c.json");
   REQUIRE(c.has_value());
   CHECK(c->servers.at("a").tools.at("t").policy.fallback->value == "\"\xF0\x9F\x98\x80\"");
 }
@@ -167,9 +168,12 @@ TEST_CASE("values of the environment are secrets, and nothing prints them") {
 
 TEST_CASE("check prints each value with its source") {
   const std::string text = describe(whole());
-  for (const char* line : {"crm.search  deadline  2s  (tool)\n", "crm.create_ticket  deadline  9s  (server)\n", "crm.search  max_attempts  4  (defaults)\n",
-                           "billing.charge  breaker.enabled  false  (tool)\n", "billing.charge  breaker.consecutive_failures  7  (server)\n",
-                           "billing.charge  breaker.window  1m  (defaults)\n", "crm  headers.Authorization  ***\n", "defaults  run_deadline  1m\n"}) {
+  for (const char* line :
+       {"crm.search  deadline  2s  (tool)\n", "crm.create_ticket  deadline  9s  (server)\n",
+        "crm.search  max_attempts  4  (defaults)\n", "billing.charge  breaker.enabled  false  (tool)\n",
+        "billing.charge  breaker.consecutive_failures  7  (server)\n",
+        "billing.charge  breaker.window  1m  (defaults)\n", "crm  headers.Authorization  ***\n",
+        "defaults  run_deadline  1m\n"}) {
     INFO(line << "\nin\n" << text);
     CHECK(text.find(line) != std::string::npos);
   }
@@ -177,9 +181,12 @@ TEST_CASE("check prints each value with its source") {
 
 TEST_CASE("servers_from takes an MCP client's servers; tools may be described beside it") {
   const test::Folder folder;
-  folder.write("mcp.json", R"({"mcpServers": {"tmp": {"command": "x", "args": ["-y", ""], "env": {"A": "b"}, "type": "stdio", "autoApprove": []},
+  folder.write(
+      "mcp.json",
+      R"({"mcpServers": {"tmp": {"command": "x", "args": ["-y", ""], "env": {"A": "b"}, "type": "stdio", "autoApprove": []},
     "web": {"url": "http://127.0.0.1:1/mcp", "headers": {"X-K": "v"}}, "off": {"command": "y", "disabled": true}}, "theme": "dark"})");
-  const auto path = folder.write("holdfast.yaml", "servers_from: mcp.json\nservers: {tmp: {tools: {r: {effect: read}}}}\n");
+  const auto path =
+      folder.write("holdfast.yaml", "servers_from: mcp.json\nservers: {tmp: {tools: {r: {effect: read}}}}\n");
   const auto c = load_config(path, [](const std::string&) -> const char* { return nullptr; });
   INFO((c ? "" : c.error().message));
   REQUIRE(c.has_value());
