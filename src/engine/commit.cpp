@@ -53,6 +53,8 @@ void Engine::Impl::flush() {
 }
 
 void Engine::Impl::after_commit(const ledger::Committed& proof) {
+  for (auto& [run_id, answer] : submit_answers) answer(nullptr);
+  submit_answers.clear();
   for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
   outgoing.clear();
   keys.clear();
@@ -65,8 +67,6 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
 void Engine::Impl::release_effects() {
   for (const tools::CallId id : cancels) transport.cancel(id);
   cancels.clear();
-  for (auto& [run_id, answer] : submit_answers) answer(nullptr);
-  submit_answers.clear();
   for (auto& answer : answers) answer(nullptr);
   answers.clear();
   for (Live* live : dirty) {

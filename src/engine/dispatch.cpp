@@ -33,9 +33,6 @@ Result<std::string> resolved_args(const run::Run& run, const run::Step& step) {
   return run::resolve(step.spec.args, [&](std::string_view name, std::string_view pointer) { return step_value(run, name, pointer); });
 }
 
-Duration own_deadline(const ToolPolicy& policy, const run::Step& step) {
-  return step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
-}
 
 }  // namespace
 
@@ -82,7 +79,9 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index) {
   const ToolPolicy& policy = policy_of(step);
   const run::Readiness readiness = run::ready(live.run, step, policy, now);
   switch (readiness.what) {
-    case run::Readiness::What::fail: return run::fail(turn, index, readiness.reason, readiness.detail);
+    case run::Readiness::What::fail:
+      if (readiness.reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
+      return run::give_up(turn, index, policy, readiness.reason, readiness.detail);
     case run::Readiness::What::doubt: return run::doubt(turn, index, readiness.reason, readiness.detail);
     case run::Readiness::What::check:
       step.checks = 0;

@@ -70,6 +70,9 @@ void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFo
     return give_up(turn, index, policy, Reason::retry_budget_exhausted,
                    "the run's retry budget of " + std::to_string(turn.run.retry_limit) + " is spent; the last attempt: " + last);
   const Instant at = turn.now + wait;
+  if (turn.now >= turn.run.deadline)
+    return give_up(turn, index, policy, Reason::deadline_exceeded,
+                   "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed; the last attempt: " + last);
   if (at >= turn.run.deadline) {
     const bool asked = what == WaitFor::retry_after;
     return give_up(turn, index, policy, asked ? Reason::rate_limited : Reason::no_time_left,
@@ -270,6 +273,12 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
     r.detail = step.doubt_detail;
     return r;
   }
+  if (step.attempts > 0 && !step.ordered && run.retry_spent >= run.retry_limit) {
+    r.what = Readiness::What::fail;
+    r.reason = Reason::retry_budget_exhausted;
+    r.detail = "the run's retry budget of " + std::to_string(run.retry_limit) + " is spent; the last attempt: " + step.detail;
+    return r;
+  }
   const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
   const Duration left = run.deadline - now;
   if (!enough_time(r.kind, own, left)) {
@@ -291,17 +300,6 @@ void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Eviden
   if (evidence.failure == Failure::crashed && attempt.counted) ++step.crashes;
   if (judgement.action != Action::repair_session) step.session_repaired = false;
 
-  // Given up on while it was out (a cancel): its doubt ends with proof only.
-  if (step.status == StepStatus::unknown) {
-    if (judgement.verdict == Verdict::ok) return landed_from_outside(turn, index, evidence.result, "answer");
-    const bool proves_nothing_happened = judgement.verdict == Verdict::not_sent || judgement.verdict == Verdict::refused;
-    if (proves_nothing_happened && step.doubt == Reason::cancelled_in_flight) {
-      step.doubt = Reason::none;
-      settle_write(turn, index, WriteState::not_landed, "answer");
-      settle_step(turn, index, StepStatus::cancelled, Reason::cancelled, "cancelled, and nothing was done: " + sentence(evidence));
-    }
-    return;
-  }
   if (terminal(step.status)) return;
 
   join(turn, index, evidence, judgement, attempt);

@@ -29,19 +29,9 @@ void request_cancel(Turn& turn, std::string reason) {
   w.field("reason", run.cancel_reason);
   w.end_object();
   add_event(turn, "run.cancel_requested", "", std::move(data));
-  for (std::uint32_t i = 0; i < run.steps.size(); ++i) {
-    Step& step = run.steps[i];
-    if (!step.in_flight || terminal(step.status)) continue;
-    turn.changes.cancel_calls.push_back(i);
-    if (step.status == StepStatus::unknown) continue;
-    if (step.effect == Effect::read) {
-      settle_step(turn, i, StepStatus::cancelled, Reason::cancelled, "the run was cancelled");
-    } else if (step.in_flight_kind == AttemptKind::check) {
-      doubt(turn, i, step.doubt, step.doubt_detail);
-    } else {
-      doubt(turn, i, Reason::cancelled_in_flight, "the run was cancelled while the write was on the wire");
-    }
-  }
+  // What a call that is out has done is for its evidence to say: it comes as soon as the transport has ended it.
+  for (std::uint32_t i = 0; i < run.steps.size(); ++i)
+    if (run.steps[i].in_flight) turn.changes.cancel_calls.push_back(i);
 }
 
 Result<void> resolve(Turn& turn, std::uint32_t index, const Ruling& ruling) {

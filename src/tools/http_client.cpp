@@ -291,7 +291,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
   // Lingering is for answers alone: a request that is not all out by now must not go on leaving after we said so.
   void give_up(Exchange& exchange, Failure failure) {
     HttpOutcome outcome = cut_outcome(exchange, failure, clock_.now());
-    const bool lingers = exchange.request.linger.count() > 0 && all_sent(exchange) && exchange.callbacks.late && !exchange.seen.streaming;
+    const bool lingers = exchange.request.linger.count() > 0 && all_sent(exchange) && exchange.callbacks.late;
     if (outcome.phase == Phase::tx_part) drop_unsent(exchange);
     report(exchange, std::move(outcome));
     if (!lingers) return retire(exchange, false);

@@ -34,8 +34,9 @@ class ToolList {
   void complete(Instant now);
   void forget() { known_ = false; }
 
-  /// False only when a complete list is known, and the tool is not in it.
-  [[nodiscard]] bool may_have(std::string_view tool) const { return !known_ || names_.contains(tool); }
+  /// False only when a complete list is known, and the tool is not in it. An empty list says nothing: some servers keep their tools
+  /// out of it.
+  [[nodiscard]] bool may_have(std::string_view tool) const { return !known_ || names_.empty() || names_.contains(tool); }
   [[nodiscard]] bool known() const { return known_; }
   /// A list this old is asked for again before it refuses a tool.
   [[nodiscard]] bool is_stale(Instant now) const { return !known_ || now - at_ > Duration{10'000}; }
