@@ -13,21 +13,26 @@ namespace {
 
 constexpr int kCacheKib = 1024;
 
-Error exists(const std::string& path) { return Error{"exists", "the backup file " + path + " exists already; name a new one", {}}; }
+Error exists(const std::string& path) {
+  return Error{"exists", "the backup file " + path + " exists already; name a new one", {}};
+}
 
-/// In one step, so that the copy is one snapshot and a busy writer cannot make it start again for ever. The WAL grows meanwhile.
+/// In one step, so that the copy is one snapshot and a busy writer cannot make it start again for ever. The
+/// WAL grows meanwhile.
 Result<void> copy_pages(const std::string& from, const std::string& to) {
   try {
     Connection source(from, Role::reader, kCacheKib);
     SQLite::Database copy(to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX);
-    copy.exec("PRAGMA journal_mode = OFF");   // a copy that fails is thrown away
-    copy.exec("PRAGMA synchronous = OFF");    // synced below, as a whole
+    copy.exec("PRAGMA journal_mode = OFF");  // a copy that fails is thrown away
+    copy.exec("PRAGMA synchronous = OFF");   // synced below, as a whole
     sqlite3_backup* backup = sqlite3_backup_init(copy.getHandle(), "main", source.handle(), "main");
     if (!backup) return std::unexpected(to_error(to, SQLite::Exception(copy.getHandle()), copy.getHandle()));
     const int stepped = sqlite3_backup_step(backup, -1);
     const int finished = sqlite3_backup_finish(backup);
     if (stepped == SQLITE_DONE && finished == SQLITE_OK) return {};
-    return std::unexpected(to_error(to, SQLite::Exception(copy.getHandle(), stepped == SQLITE_DONE ? finished : stepped), copy.getHandle()));
+    return std::unexpected(
+        to_error(to, SQLite::Exception(copy.getHandle(), stepped == SQLITE_DONE ? finished : stepped),
+                 copy.getHandle()));
   } catch (const SQLite::Exception& failure) {
     return std::unexpected(to_error(to, failure, nullptr));
   }

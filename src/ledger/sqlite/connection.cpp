@@ -7,7 +7,8 @@
 namespace holdfast::ledger::sqlite {
 namespace {
 
-constexpr int kBusyWaitMs = 2'000;  // another process may read or, for a moment, recover; only an operator's own tool would write
+constexpr int kBusyWaitMs =
+    2'000;  // another process may read or, for a moment, recover; only an operator's own tool would write
 
 int open_flags(Role role) {
   // A reader's handle is read-only, so that closing the last one can never checkpoint beside the writer.
@@ -69,7 +70,8 @@ bool is_broken(int code) {
 
 }  // namespace
 
-Connection::Connection(const std::string& path, Role role, int cache_kib) : database_(path, open_flags(role), kBusyWaitMs) {
+Connection::Connection(const std::string& path, Role role, int cache_kib)
+    : database_(path, open_flags(role), kBusyWaitMs) {
   sqlite3_extended_result_codes(handle(), 1);
   harden(handle());
   execute("PRAGMA mmap_size = 0");  // an I/O error under a mapping is a signal, not a result code
@@ -103,7 +105,9 @@ std::string Connection::text(const std::string& text) {
   return value;
 }
 
-Snapshot::Snapshot(Connection& connection) : connection_(connection) { connection_.statement(sql().begin_read).run(); }
+Snapshot::Snapshot(Connection& connection) : connection_(connection) {
+  connection_.statement(sql().begin_read).run();
+}
 
 Snapshot::~Snapshot() {
   try {
@@ -118,8 +122,10 @@ Error to_error(const std::string& path, const SQLite::Exception& failure, sqlite
   const int code = extended > 0 ? extended : failure.getErrorCode();
   const int system_error = db ? sqlite3_system_errno(db) : 0;
   const bool io_error = (code & 0xff) == SQLITE_IOERR;
-  const bool full = (code & 0xff) == SQLITE_FULL || (io_error && (system_error == ENOSPC || system_error == EDQUOT));
-  // A failed fsync is final even when its cause is a full disk: what it was to save may be gone from the page cache.
+  const bool full =
+      (code & 0xff) == SQLITE_FULL || (io_error && (system_error == ENOSPC || system_error == EDQUOT));
+  // A failed fsync is final even when its cause is a full disk: what it was to save may be gone from the page
+  // cache.
   const char* word = is_broken(code) ? "storage_broken" : full ? "storage_full" : "storage_error";
   return Error{word, path + ": " + failure.what() + " (SQLite code " + std::to_string(code) + ")", {}};
 }

@@ -44,8 +44,8 @@ class Snapshot {
   Connection& connection_;
 };
 
-/// The Error for a failure on this connection: `storage_full`, `storage_broken` (a failed fsync, a corrupt file, a row that is not there) or
-/// `storage_error`. Call before anything else happens on the connection.
+/// The Error for a failure on this connection: `storage_full`, `storage_broken` (a failed fsync, a corrupt
+/// file, a row that is not there) or `storage_error`. Call before anything else happens on the connection.
 [[nodiscard]] Error to_error(const std::string& path, const SQLite::Exception& failure, sqlite3* db);
 
 }  // namespace holdfast::ledger::sqlite

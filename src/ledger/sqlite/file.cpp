@@ -29,7 +29,9 @@ std::string read_pid(int fd) {
   std::array<char, 24> text{};
   const ssize_t size = pread(fd, text.data(), text.size(), 0);
   std::string pid;
-  for (ssize_t i = 0; i < size && text[static_cast<std::size_t>(i)] >= '0' && text[static_cast<std::size_t>(i)] <= '9'; ++i) {
+  for (ssize_t i = 0;
+       i < size && text[static_cast<std::size_t>(i)] >= '0' && text[static_cast<std::size_t>(i)] <= '9';
+       ++i) {
     pid += text[static_cast<std::size_t>(i)];
   }
   return pid.empty() ? "unknown" : pid;
@@ -52,7 +54,9 @@ ssize_t read_fully(int fd, char* out, std::size_t size) {
 
 Error storage_error(const std::string& path, const std::string& what, int system_error) {
   const bool full = system_error == ENOSPC || system_error == EDQUOT;
-  return Error{full ? "storage_full" : "storage_error", path + ": " + what + ": " + std::generic_category().message(system_error), {}};
+  return Error{full ? "storage_full" : "storage_error",
+               path + ": " + what + ": " + std::generic_category().message(system_error),
+               {}};
 }
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -78,12 +82,17 @@ Result<std::string> resolve_path(const std::string& path) {
   std::error_code error;
   const std::string folder = folder_of(path);
   if (!std::filesystem::is_directory(folder, error)) {
-    return std::unexpected(Error{"storage_error", "cannot open the database " + path + ": the folder " + folder + " does not exist", {}});
+    return std::unexpected(
+        Error{"storage_error",
+              "cannot open the database " + path + ": the folder " + folder + " does not exist",
+              {}});
   }
-  const std::filesystem::path resolved = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  const std::filesystem::path resolved =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   if (error) return std::unexpected(storage_error(path, "cannot resolve the path", error.value()));
   if (std::filesystem::exists(resolved, error) && !std::filesystem::is_regular_file(resolved, error)) {
-    return std::unexpected(Error{"storage_error", "cannot open the database " + path + ": it is not a file", {}});
+    return std::unexpected(
+        Error{"storage_error", "cannot open the database " + path + ": it is not a file", {}});
   }
   return resolved.string();
 }
@@ -103,8 +112,10 @@ Result<Lock> lock_database(const std::string& path) {
   lock.file = Descriptor(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return std::unexpected(storage_error(lock.path, "cannot lock", errno));
-    return std::unexpected(Error{"database_locked",
-                                 "the database " + path + " is in use by process " + read_pid(fd) + " (lock file " + lock.path + ")", {}});
+    return std::unexpected(Error{
+        "database_locked",
+        "the database " + path + " is in use by process " + read_pid(fd) + " (lock file " + lock.path + ")",
+        {}});
   }
   const std::string pid = std::to_string(getpid()) + "\n";
   if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
@@ -121,16 +132,19 @@ Result<Header> read_header(const std::string& path) {
   const ssize_t size = read_fully(file.get(), bytes.data(), bytes.size());
   if (size < 0) return std::unexpected(storage_error(path, "cannot read the database", errno));
   if (size == 0) return Header{Header::Kind::empty, 0};
-  const bool ours = size == static_cast<ssize_t>(kHeaderBytes) && std::string_view(bytes.data(), kMagic.size()) == kMagic &&
+  const bool ours = size == static_cast<ssize_t>(kHeaderBytes) &&
+                    std::string_view(bytes.data(), kMagic.size()) == kMagic &&
                     big_endian(bytes.data() + 68) == kApplicationId;
   return ours ? Header{Header::Kind::ours, big_endian(bytes.data() + 60)} : Header{Header::Kind::foreign, 0};
 }
 
 Result<void> create_private(const std::string& path) {
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) return std::unexpected(storage_error(path, "cannot replace", errno));
+  if (unlink(path.c_str()) != 0 && errno != ENOENT)
+    return std::unexpected(storage_error(path, "cannot replace", errno));
   const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) return std::unexpected(storage_error(path, "cannot create", errno));
-  if (fchmod(file.get(), 0600) != 0) return std::unexpected(storage_error(path, "cannot set the mode", errno));
+  if (fchmod(file.get(), 0600) != 0)
+    return std::unexpected(storage_error(path, "cannot set the mode", errno));
   return {};
 }
 

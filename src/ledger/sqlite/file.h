@@ -24,11 +24,13 @@ class Descriptor {
   int fd_;
 };
 
-/// The folder of `path` exists, and `path` with its links resolved. Error `storage_error` names the folder that doesn't exist.
+/// The folder of `path` exists, and `path` with its links resolved. Error `storage_error` names the folder
+/// that doesn't exist.
 [[nodiscard]] Result<std::string> resolve_path(const std::string& path);
 
-/// Holds the ledger for this process alone, by a lock on `<path>.lock` that the kernel drops with the process. Error `database_locked` names the
-/// holder's pid and the file. `made` tells that the lock file is new.
+/// Holds the ledger for this process alone, by a lock on `<path>.lock` that the kernel drops with the
+/// process. Error `database_locked` names the holder's pid and the file. `made` tells that the lock file is
+/// new.
 struct Lock {
   Descriptor file;
   std::string path;
@@ -36,12 +38,12 @@ struct Lock {
 };
 [[nodiscard]] Result<Lock> lock_database(const std::string& path);
 
-/// What the first bytes of a file say, read without SQLite. Call only while this process has no connection to the file: closing it drops
-/// the process's own POSIX locks on it.
+/// What the first bytes of a file say, read without SQLite. Call only while this process has no connection to
+/// the file: closing it drops the process's own POSIX locks on it.
 struct Header {
   enum class Kind { absent, empty, ours, foreign };
   Kind kind = Kind::absent;
-  std::uint32_t version = 0;                 // of the schema, when ours; the WAL may hold a newer one
+  std::uint32_t version = 0;  // of the schema, when ours; the WAL may hold a newer one
 };
 [[nodiscard]] Result<Header> read_header(const std::string& path);
 

@@ -11,11 +11,13 @@ auto adding(Statement& statement) {
 
 void run_changing_one(Connection& connection, Statement& statement) {
   statement.run();
-  if (sqlite3_changes64(connection.handle()) != 1) throw SQLite::Exception("ledger and memory disagree: no such row", SQLITE_CORRUPT);
+  if (sqlite3_changes64(connection.handle()) != 1)
+    throw SQLite::Exception("ledger and memory disagree: no such row", SQLITE_CORRUPT);
 }
 
 const run::Step& step_of(const run::Run& run, std::uint32_t step) {
-  if (step >= run.steps.size()) throw SQLite::Exception("ledger and memory disagree: no such step", SQLITE_CORRUPT);
+  if (step >= run.steps.size())
+    throw SQLite::Exception("ledger and memory disagree: no such step", SQLITE_CORRUPT);
   return run.steps[step];
 }
 
@@ -62,13 +64,16 @@ void update_step(Connection& connection, const run::Run& run, std::uint32_t inde
 }
 
 void put_attempt(Connection& connection, const run::Run& run, const run::Attempt& attempt) {
-  Statement& statement = connection.statement(sql().put_attempt).add(run.seq, attempt.step, attempt.n, run.last_event);
+  Statement& statement =
+      connection.statement(sql().put_attempt).add(run.seq, attempt.step, attempt.n, run.last_event);
   attempt_state(attempt, adding(statement));
   statement.run();
 }
 
 void insert_event(Connection& connection, const run::Run& run, const run::Event& event) {
-  connection.statement(sql().insert_event).add(run.seq, event.seq, event.at, event.type, event.step, event.data).run();
+  connection.statement(sql().insert_event)
+      .add(run.seq, event.seq, event.at, event.type, event.step, event.data)
+      .run();
 }
 
 void put_breaker(Connection& connection, const Breaker& breaker) {
@@ -82,7 +87,9 @@ void put_gate(Connection& connection, const RateGate& gate) {
 }
 
 void insert_audit(Connection& connection, const AuditEntry& entry) {
-  connection.statement(sql().insert_audit).add(entry.at, entry.who, entry.action, entry.subject, entry.why, entry.data).run();
+  connection.statement(sql().insert_audit)
+      .add(entry.at, entry.who, entry.action, entry.subject, entry.why, entry.data)
+      .run();
 }
 
 }  // namespace holdfast::ledger::sqlite

@@ -1,6 +1,6 @@
 #pragma once
-// From values to rows. Everything here runs inside the writer's transaction and throws SQLite::Exception; an update that does not change exactly
-// one row is a disagreement between ledger and memory, SQLITE_CORRUPT.
+// From values to rows. Everything here runs inside the writer's transaction and throws SQLite::Exception; an
+// update that does not change exactly one row is a disagreement between ledger and memory, SQLITE_CORRUPT.
 #include "holdfast/ledger/ledger.h"
 #include "ledger/sqlite/connection.h"
 

@@ -14,9 +14,12 @@ void take_step(Statement& row, run::Step& out) {
   step_state(out, taking(row));
 }
 
-[[noreturn]] void bad_index() { throw SQLite::Exception("a row names a step that its run does not have", SQLITE_CORRUPT); }
+[[noreturn]] void bad_index() {
+  throw SQLite::Exception("a row names a step that its run does not have", SQLITE_CORRUPT);
+}
 
-void load_steps_with(Connection& connection, run::Run& run, const std::string& steps_sql, const std::string& writes_sql) {
+void load_steps_with(Connection& connection, run::Run& run, const std::string& steps_sql,
+                     const std::string& writes_sql) {
   Statement& steps = connection.statement(steps_sql).add(run.seq);
   const Reset reset_steps(steps);
   bool any_write = false;

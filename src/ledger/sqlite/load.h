@@ -14,12 +14,14 @@ void take_run(Statement& row, run::Run& out);
 /// Reads an attempt from a row of columns (step, n, state).
 void take_attempt(Statement& row, std::int64_t run_seq, run::Attempt& out);
 
-/// Adds steps, writes and, to a run that is not settled, what is in flight; the attempts in flight are appended to `in_flight` where given.
+/// Adds steps, writes and, to a run that is not settled, what is in flight; the attempts in flight are
+/// appended to `in_flight` where given.
 void load_steps(Connection& connection, run::Run& run, std::vector<run::Attempt>* in_flight = nullptr);
 /// Steps and writes as a listing shows them: without args, results and requests.
 void load_listed_steps(Connection& connection, run::Run& run);
 /// nullopt when there is no such step.
-[[nodiscard]] std::optional<run::Step> load_step(Connection& connection, std::int64_t run_seq, std::uint32_t step);
+[[nodiscard]] std::optional<run::Step> load_step(Connection& connection, std::int64_t run_seq,
+                                                 std::uint32_t step);
 
 /// A run with its steps; nullopt when there is none.
 [[nodiscard]] std::optional<run::Run> load_run(Connection& connection, std::string_view run_id);

@@ -19,16 +19,21 @@ void apply(Connection& connection, const Migration& step) {
     connection.execute("PRAGMA user_version = " + std::to_string(step.version));
     connection.execute("COMMIT");
   } catch (...) {
-    if (sqlite3_get_autocommit(connection.handle()) == 0) sqlite3_exec(connection.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    if (sqlite3_get_autocommit(connection.handle()) == 0)
+      sqlite3_exec(connection.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
     throw;
   }
 }
 
 }  // namespace
 
-std::span<const Migration> migrations() { return kMigrations; }
+std::span<const Migration> migrations() {
+  return kMigrations;
+}
 
-std::uint32_t newest_version() { return kMigrations.back().version; }
+std::uint32_t newest_version() {
+  return kMigrations.back().version;
+}
 
 void migrate(Connection& connection, std::span<const Migration> steps) {
   const std::int64_t present = connection.number("PRAGMA user_version");

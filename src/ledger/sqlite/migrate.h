@@ -17,8 +17,8 @@ struct Migration {
 [[nodiscard]] std::span<const Migration> migrations();
 [[nodiscard]] std::uint32_t newest_version();
 
-/// Brings the schema up, each migration in one transaction with its version: a kill at any instant leaves the one before or the one after.
-/// Throws SQLite::Exception; the migrations before the one that failed stay.
+/// Brings the schema up, each migration in one transaction with its version: a kill at any instant leaves the
+/// one before or the one after. Throws SQLite::Exception; the migrations before the one that failed stay.
 void migrate(Connection& connection, std::span<const Migration> steps);
 
 }  // namespace holdfast::ledger::sqlite

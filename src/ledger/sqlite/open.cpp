@@ -14,12 +14,17 @@ namespace holdfast::ledger::sqlite {
 namespace {
 
 Error foreign(const std::string& path) {
-  return Error{"database_foreign", "the file " + path + " is not a Holdfast database; it was left as it is. Name another file", {}};
+  return Error{"database_foreign",
+               "the file " + path + " is not a Holdfast database; it was left as it is. Name another file",
+               {}};
 }
 
 Error newer(const std::string& path, std::uint32_t version) {
-  return Error{"schema_newer", "the database " + path + " has schema version " + std::to_string(version) + ", and this program knows only up to " +
-                                   std::to_string(newest_version()) + "; it was left as it is. Use a newer holdfast", {}};
+  return Error{"schema_newer",
+               "the database " + path + " has schema version " + std::to_string(version) +
+                   ", and this program knows only up to " + std::to_string(newest_version()) +
+                   "; it was left as it is. Use a newer holdfast",
+               {}};
 }
 
 /// The schema's version with the WAL taken in; nothing is written to the database or the WAL.
@@ -38,7 +43,8 @@ void remove_companions(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
 }
 
-/// Makes a database with the current schema under another name and moves it into place: at `path` there is nothing or all of it.
+/// Makes a database with the current schema under another name and moves it into place: at `path` there is
+/// nothing or all of it.
 Result<void> create(const std::string& path) {
   const std::string fresh = path + ".new";
   remove_companions(fresh);
@@ -53,7 +59,8 @@ Result<void> create(const std::string& path) {
   }
   if (const Result<void> synced = sync_path(fresh); !synced) return synced;
   remove_companions(path);
-  if (std::rename(fresh.c_str(), path.c_str()) != 0) return std::unexpected(storage_error(path, "cannot name the database", errno));
+  if (std::rename(fresh.c_str(), path.c_str()) != 0)
+    return std::unexpected(storage_error(path, "cannot name the database", errno));
   return sync_path(folder_of(path));
 }
 
@@ -66,17 +73,20 @@ Result<void> prepare(const std::string& path, bool may_create) {
     if (!may_create) return std::unexpected(Error{"storage_error", "there is no database " + path, {}});
     return create(path);
   }
-  const Result<std::uint32_t> version = header->version > newest_version() ? header->version : version_with_wal(path, header->version);
+  const Result<std::uint32_t> version =
+      header->version > newest_version() ? header->version : version_with_wal(path, header->version);
   if (!version) return std::unexpected(version.error());
   if (*version > newest_version()) return std::unexpected(newer(path, *version));
   return {};
 }
 
-Result<Opened> open_prepared(const std::string& path, Lock lock, const Options& options, const Tuning& tuning) {
+Result<Opened> open_prepared(const std::string& path, Lock lock, const Options& options,
+                             const Tuning& tuning) {
   try {
     {
       Connection connection(path, Role::writer, 1024);
-      connection.execute("PRAGMA foreign_keys = OFF");  // a migration may rebuild a table that others refer to
+      connection.execute(
+          "PRAGMA foreign_keys = OFF");  // a migration may rebuild a table that others refer to
       migrate(connection, migrations());
     }
     Opened opened;
@@ -106,6 +116,8 @@ Result<Opened> open_tuned(const Options& options, const Tuning& tuning) {
 
 namespace holdfast::ledger {
 
-Result<Opened> open_sqlite(const Options& options) { return sqlite::open_tuned(options, sqlite::Tuning{}); }
+Result<Opened> open_sqlite(const Options& options) {
+  return sqlite::open_tuned(options, sqlite::Tuning{});
+}
 
 }  // namespace holdfast::ledger

@@ -9,9 +9,9 @@ namespace holdfast::ledger::sqlite {
 struct Tuning {
   int writer_cache_kib = 8 * 1024;
   int reader_cache_kib = 1024;
-  std::uint64_t checkpoint_frames = 1024;    // a passive checkpoint is due beyond this: 4 MiB
-  std::uint64_t restart_frames = 4 * 1024;   // and one that waits for readers beyond this
-  std::uint32_t max_pages = 0;               // the database may not grow beyond; 0: no limit
+  std::uint64_t checkpoint_frames = 1024;   // a passive checkpoint is due beyond this: 4 MiB
+  std::uint64_t restart_frames = 4 * 1024;  // and one that waits for readers beyond this
+  std::uint32_t max_pages = 0;              // the database may not grow beyond; 0: no limit
 };
 
 [[nodiscard]] Result<Opened> open_tuned(const Options& options, const Tuning& tuning);

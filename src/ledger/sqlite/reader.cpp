@@ -14,13 +14,15 @@ namespace {
 constexpr std::uint32_t kAttemptsShown = 1'000;  // of one unknown write, its checks included
 
 constexpr std::array<std::string_view, 11> kEventTypes{
-    "run.submitted", "run.waiting",  "run.unknown",   "run.cancel_requested", "run.settled",         "step.dispatched",
-    "step.waiting",  "step.settled", "write.unknown", "write.settled",        "attempt.late_answer",
+    "run.submitted", "run.waiting",     "run.unknown",         "run.cancel_requested",
+    "run.settled",   "step.dispatched", "step.waiting",        "step.settled",
+    "write.unknown", "write.settled",   "attempt.late_answer",
 };
 
 std::string_view event_type(std::string_view stored) {
   const auto* found = std::find(kEventTypes.begin(), kEventTypes.end(), stored);
-  if (found == kEventTypes.end()) throw SQLite::Exception("an event type that this version does not know", SQLITE_CORRUPT);
+  if (found == kEventTypes.end())
+    throw SQLite::Exception("an event type that this version does not know", SQLITE_CORRUPT);
   return *found;
 }
 
@@ -121,7 +123,10 @@ std::unique_ptr<Connection> SqliteReader::acquire() {
 void SqliteReader::give_back(std::unique_ptr<Connection> connection) {
   {
     const std::lock_guard lock(mutex_);
-    if (connection) free_.push_back(std::move(connection)); else ++may_open_;
+    if (connection)
+      free_.push_back(std::move(connection));
+    else
+      ++may_open_;
   }
   free_one_.notify_one();
 }
@@ -157,8 +162,10 @@ Result<std::optional<run::Run>> SqliteReader::run(std::string_view run_id) {
 Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
   return reading([&](Connection& connection) {
     std::vector<run::Run> out;
-    const std::int64_t before = filter.before_seq > 0 ? filter.before_seq : std::numeric_limits<std::int64_t>::max();
-    Statement& rows = connection.statement(list_sql(filter)).add(before, filter.owner, filter.name, filter.status);
+    const std::int64_t before =
+        filter.before_seq > 0 ? filter.before_seq : std::numeric_limits<std::int64_t>::max();
+    Statement& rows =
+        connection.statement(list_sql(filter)).add(before, filter.owner, filter.name, filter.status);
     const Reset reset(rows);
     while (out.size() < filter.limit && rows.row()) {
       run::Run run;
@@ -171,7 +178,8 @@ Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
   });
 }
 
-Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, std::int64_t after_row, std::uint32_t limit) {
+Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, std::int64_t after_row,
+                                                         std::uint32_t limit) {
   return reading([&](Connection& connection) {
     std::vector<run::Attempt> out;
     Statement& rows = connection.statement(sql().attempts).add(run_seq, limit, after_row);
@@ -181,7 +189,8 @@ Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, s
   });
 }
 
-Result<std::vector<run::Event>> SqliteReader::events(std::int64_t run_seq, std::int64_t after, std::uint32_t limit) {
+Result<std::vector<run::Event>> SqliteReader::events(std::int64_t run_seq, std::int64_t after,
+                                                     std::uint32_t limit) {
   return reading([&](Connection& connection) {
     std::vector<run::Event> out;
     std::string type;
@@ -202,8 +211,8 @@ Result<std::vector<UnknownEntry>> SqliteReader::unknowns(const UnknownFilter& fi
     std::vector<UnknownEntry> out;
     Statement& rows = connection.statement(filter.open_only ? sql().open_unknowns : sql().all_unknowns);
     const bool from_start = filter.after_since_ms == 0 && filter.after_run_seq == 0;
-    rows.add(from_start ? std::numeric_limits<std::int64_t>::min() : filter.after_since_ms, filter.after_run_seq, filter.after_step,
-             filter.server, filter.tool, filter.limit);
+    rows.add(from_start ? std::numeric_limits<std::int64_t>::min() : filter.after_since_ms,
+             filter.after_run_seq, filter.after_step, filter.server, filter.tool, filter.limit);
     const Reset reset(rows);
     while (rows.row()) {
       std::int64_t run_seq = 0;

@@ -18,8 +18,10 @@ class SqliteReader final : public Reader {
 
   Result<std::optional<run::Run>> run(std::string_view run_id) override;
   Result<std::vector<run::Run>> runs(const RunFilter& filter) override;
-  Result<std::vector<run::Attempt>> attempts(std::int64_t run_seq, std::int64_t after_row, std::uint32_t limit) override;
-  Result<std::vector<run::Event>> events(std::int64_t run_seq, std::int64_t after, std::uint32_t limit) override;
+  Result<std::vector<run::Attempt>> attempts(std::int64_t run_seq, std::int64_t after_row,
+                                             std::uint32_t limit) override;
+  Result<std::vector<run::Event>> events(std::int64_t run_seq, std::int64_t after,
+                                         std::uint32_t limit) override;
   Result<std::vector<UnknownEntry>> unknowns(const UnknownFilter& filter) override;
   Result<std::optional<UnknownEntry>> unknown(std::string_view run_id, std::uint32_t step) override;
   Result<std::vector<AuditEntry>> audit(std::int64_t before_seq, std::uint32_t limit) override;
@@ -36,7 +38,7 @@ class SqliteReader final : public Reader {
   std::mutex mutex_;
   std::condition_variable free_one_;
   std::vector<std::unique_ptr<Connection>> free_;
-  std::uint32_t may_open_;                   // connections not opened yet
+  std::uint32_t may_open_;  // connections not opened yet
 };
 
 }  // namespace holdfast::ledger::sqlite

@@ -8,22 +8,28 @@ namespace {
 constexpr std::string_view kRunFixed =
     "id, owner, submit_key, submit_digest, name, mode, created_at, retry_limit, labels, result_template";
 constexpr std::string_view kRunState =
-    "status, reason, detail, wait_for, wait_until, started_at, finished_at, deadline, retry_spent, warnings, result, cancel_requested, "
+    "status, reason, detail, wait_for, wait_until, started_at, finished_at, deadline, retry_spent, warnings, "
+    "result, cancel_requested, "
     "cancel_reason, finish_digest, last_event";
 constexpr std::string_view kStepFixed =
-    "id, server, tool, named_target, args, after_steps, needed_steps, deadline, named_attempts, on_failure, on_circuit_open, named_key, "
+    "id, server, tool, named_target, args, after_steps, needed_steps, deadline, named_attempts, on_failure, "
+    "on_circuit_open, named_key, "
     "digest";
 constexpr std::string_view kStepState =
-    "effect, target, max_attempts, status, reason, detail, advice, attempts, attempt_rows, wait_for, wait_until, result, degraded, doubt, "
+    "effect, target, max_attempts, status, reason, detail, advice, attempts, attempt_rows, wait_for, "
+    "wait_until, result, degraded, doubt, "
     "doubt_detail, hinted_wait_used, session_repaired, ordered, once_rows, checks, next_check, crashes";
 constexpr std::string_view kWriteState =
-    "key, state, request_head, request_body, first_sent_at, last_sent_at, unknown_since, resolution, resolution_note, resolved_by, "
+    "key, state, request_head, request_body, first_sent_at, last_sent_at, unknown_since, resolution, "
+    "resolution_note, resolved_by, "
     "resolved_at, open";
 constexpr std::string_view kAttemptState =
-    "kind, counted, started_at, deadline, clipped, finished_at, delivery, phase, verdict, class, rule, late, late_detail, http_status, "
+    "kind, counted, started_at, deadline, clipped, finished_at, delivery, phase, verdict, class, rule, late, "
+    "late_detail, http_status, "
     "rpc_code, detail, bytes_sent, bytes_received";
 constexpr std::string_view kBreakerState =
-    "state, forced_open, forced_by, why, generation, since, until, probe_until, consecutive, window_calls, window_failures, window_start, "
+    "state, forced_open, forced_by, why, generation, since, until, probe_until, consecutive, window_calls, "
+    "window_failures, window_start, "
     "cooldown, last_cause";
 
 std::string joined(std::string_view a, std::string_view b, std::string_view c = {}) {
@@ -54,21 +60,27 @@ std::string assignments(std::string_view columns, std::string_view source = {}) 
   std::string out;
   each_name(columns, [&](std::string_view name) {
     out.append(out.empty() ? "" : ", ").append(name).append(" = ");
-    if (source.empty()) out += '?'; else out.append(source).append(name);
+    if (source.empty())
+      out += '?';
+    else
+      out.append(source).append(name);
   });
   return out;
 }
 
-std::string upsert(std::string_view table, std::string_view key, std::string_view once, std::string_view state) {
-  return insert(table, joined(key, once.empty() ? state : once, once.empty() ? std::string_view() : state)) + " ON CONFLICT (" +
-         std::string(key) + ") DO UPDATE SET " + assignments(state, "excluded.");
+std::string upsert(std::string_view table, std::string_view key, std::string_view once,
+                   std::string_view state) {
+  return insert(table, joined(key, once.empty() ? state : once, once.empty() ? std::string_view() : state)) +
+         " ON CONFLICT (" + std::string(key) + ") DO UPDATE SET " + assignments(state, "excluded.");
 }
 
-std::string select(const std::string& columns, std::string_view rest) { return "SELECT " + columns + " " + std::string(rest); }
+std::string select(const std::string& columns, std::string_view rest) {
+  return "SELECT " + columns + " " + std::string(rest);
+}
 
 /// The list with one column read as the empty text, so that its overflow pages are never touched.
 std::string without(std::string columns, std::string_view column) {
-  const std::string name = " " + std::string(column) + ",";
+  const std::string name = std::string(" ").append(column).append(",");
   const std::size_t at = columns.find(name);
   return columns.replace(at, name.size(), " '',");
 }
@@ -97,42 +109,56 @@ void add_runs(Sql& s) {
   s.unsettled = select(columns, "FROM runs INDEXED BY runs_unsettled WHERE settled = 0 ORDER BY seq");
   const std::string listed = without(columns, "result");
   const std::string rest =
-      " seq < ?1 AND (?2 IS NULL OR owner = ?2) AND (?3 IS NULL OR name = ?3) AND (?4 IS NULL OR status = ?4) ORDER BY seq DESC";
+      " seq < ?1 AND (?2 IS NULL OR owner = ?2) AND (?3 IS NULL OR name = ?3) AND (?4 IS NULL OR status = "
+      "?4) ORDER BY seq DESC";
   s.list_any = select(listed, "FROM runs WHERE" + rest);
   s.list_unsettled = select(listed, "FROM runs INDEXED BY runs_unsettled WHERE settled = 0 AND" + rest);
-  s.list_ended_badly = select(listed, "FROM runs INDEXED BY runs_ended_badly WHERE status IN ('failed', 'cancelled') AND status = ?4 AND" + rest);
+  s.list_ended_badly = select(
+      listed,
+      "FROM runs INDEXED BY runs_ended_badly WHERE status IN ('failed', 'cancelled') AND status = ?4 AND" +
+          rest);
 }
 
 void add_steps(Sql& s) {
   const std::string steps = joined("step", kStepFixed, kStepState);
   s.steps = select(steps, "FROM steps WHERE run_seq = ? ORDER BY step");
-  s.listed_steps = select(without(without(steps, "args"), "result"), "FROM steps WHERE run_seq = ? ORDER BY step");
+  s.listed_steps =
+      select(without(without(steps, "args"), "result"), "FROM steps WHERE run_seq = ? ORDER BY step");
   s.one_step = select(steps, "FROM steps WHERE run_seq = ? AND step = ?");
   const std::string writes = joined("step", kWriteState);
   s.writes = select(writes, "FROM writes WHERE run_seq = ? ORDER BY step");
-  s.listed_writes = select(without(without(writes, "request_head"), "request_body"), "FROM writes WHERE run_seq = ? ORDER BY step");
+  s.listed_writes = select(without(without(writes, "request_head"), "request_body"),
+                           "FROM writes WHERE run_seq = ? ORDER BY step");
   s.one_write = select(writes, "FROM writes WHERE run_seq = ? AND step = ?");
 }
 
 void add_attempts(Sql& s) {
   const std::string columns = joined("step, n", kAttemptState);
   s.attempt = select(columns, "FROM attempts WHERE run_seq = ? AND step = ? AND n = ?");
-  s.in_flight = select(columns, "FROM attempts WHERE run_seq = ? AND delivery = 'in_flight' ORDER BY step, n");
-  s.attempts = select(columns, "FROM attempts WHERE run_seq = ? ORDER BY begun_after, started_at, step, n LIMIT ? OFFSET ?");
+  s.in_flight =
+      select(columns, "FROM attempts WHERE run_seq = ? AND delivery = 'in_flight' ORDER BY step, n");
+  s.attempts = select(
+      columns, "FROM attempts WHERE run_seq = ? ORDER BY begun_after, started_at, step, n LIMIT ? OFFSET ?");
   s.attempts_of_step = select(columns, "FROM attempts WHERE run_seq = ? AND step = ? ORDER BY n LIMIT ?");
 }
 
 void add_other_reading(Sql& s) {
-  s.events = "SELECT seq, at, type, step, data FROM events WHERE run_seq = ? AND seq > ? ORDER BY seq LIMIT ?";
+  s.events =
+      "SELECT seq, at, type, step, data FROM events WHERE run_seq = ? AND seq > ? ORDER BY seq LIMIT ?";
   const std::string rest =
       " AND (unknown_since, run_seq, step) > (?1, ?2, ?3)"
-      " AND ((?4 IS NULL AND ?5 IS NULL) OR EXISTS (SELECT 1 FROM steps AS s WHERE s.run_seq = writes.run_seq AND s.step = writes.step"
-      " AND (?4 IS NULL OR s.server = ?4) AND (?5 IS NULL OR s.tool = ?5))) ORDER BY unknown_since, run_seq, step LIMIT ?6";
+      " AND ((?4 IS NULL AND ?5 IS NULL) OR EXISTS (SELECT 1 FROM steps AS s WHERE s.run_seq = "
+      "writes.run_seq AND s.step = writes.step"
+      " AND (?4 IS NULL OR s.server = ?4) AND (?5 IS NULL OR s.tool = ?5))) ORDER BY unknown_since, run_seq, "
+      "step LIMIT ?6";
   s.open_unknowns = "SELECT run_seq, step FROM writes INDEXED BY writes_open WHERE open = 1" + rest;
-  s.all_unknowns = "SELECT run_seq, step FROM writes INDEXED BY writes_once_unknown WHERE unknown_since IS NOT NULL" + rest;
+  s.all_unknowns =
+      "SELECT run_seq, step FROM writes INDEXED BY writes_once_unknown WHERE unknown_since IS NOT NULL" +
+      rest;
   s.breakers = select(joined("server, tool", kBreakerState), "FROM breakers ORDER BY server, tool");
   s.gates = "SELECT server, until, hits FROM rate_gates ORDER BY server";
-  s.audit = "SELECT seq, at, who, action, subject, why, data FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?";
+  s.audit =
+      "SELECT seq, at, who, action, subject, why, data FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?";
 }
 
 Sql make_sql() {

@@ -1,50 +1,56 @@
 #pragma once
-// Which member goes into which column: one list per table, used both to write and to read, beside the SQL made from the same order.
+// Which member goes into which column: one list per table, used both to write and to read, beside the SQL
+// made from the same order.
 #include <string>
 
 #include "ledger/sqlite/statement.h"
 
 namespace holdfast::ledger::sqlite {
 
-// `f` is called with the members in the order of the columns. "fixed" never changes after the insert, "state" does.
+// `f` is called with the members in the order of the columns. "fixed" never changes after the insert, "state"
+// does.
 
 template <class R, class F>
 void run_fixed(R& r, F&& f) {
-  f(r.id, r.owner, OrNull{r.submit_key}, r.submit_digest, r.name, r.mode, r.created_at, r.retry_limit, r.labels, r.result_template);
+  f(r.id, r.owner, OrNull{r.submit_key}, r.submit_digest, r.name, r.mode, r.created_at, r.retry_limit,
+    r.labels, r.result_template);
 }
 template <class R, class F>
 void run_state(R& r, F&& f) {
-  f(r.status, r.reason, r.detail, r.wait.what, r.wait.until, r.started_at, r.finished_at, r.deadline, r.retry_spent, r.warnings, r.result,
-    r.cancel_requested, r.cancel_reason, r.finish_digest, r.last_event);
+  f(r.status, r.reason, r.detail, r.wait.what, r.wait.until, r.started_at, r.finished_at, r.deadline,
+    r.retry_spent, r.warnings, r.result, r.cancel_requested, r.cancel_reason, r.finish_digest, r.last_event);
 }
 
 template <class S, class F>
 void step_fixed(S& s, F&& f) {
-  f(s.spec.id, s.spec.server, s.spec.tool, s.spec.target, s.spec.args, s.spec.after, s.spec.needs, s.spec.deadline, s.spec.max_attempts,
-    s.spec.on_failure, s.spec.on_circuit_open, s.spec.key, s.spec.digest);
+  f(s.spec.id, s.spec.server, s.spec.tool, s.spec.target, s.spec.args, s.spec.after, s.spec.needs,
+    s.spec.deadline, s.spec.max_attempts, s.spec.on_failure, s.spec.on_circuit_open, s.spec.key,
+    s.spec.digest);
 }
 template <class S, class F>
 void step_state(S& s, F&& f) {
-  f(s.effect, s.target, s.max_attempts, s.status, s.reason, s.detail, s.advice, s.attempts, s.rows, s.wait.what, s.wait.until, s.result,
-    s.degraded, s.doubt, s.doubt_detail, s.hinted_wait_used, s.session_repaired, s.ordered, s.once_rows, s.checks, s.next_check, s.crashes);
+  f(s.effect, s.target, s.max_attempts, s.status, s.reason, s.detail, s.advice, s.attempts, s.rows,
+    s.wait.what, s.wait.until, s.result, s.degraded, s.doubt, s.doubt_detail, s.hinted_wait_used,
+    s.session_repaired, s.ordered, s.once_rows, s.checks, s.next_check, s.crashes);
 }
 
 template <class W, class F>
 void write_state(W& w, F&& f) {
-  f(w.key, w.state, w.request.head, w.request.body, w.first_sent_at, w.last_sent_at, w.unknown_since, w.resolution, w.resolution_note,
-    w.resolved_by, w.resolved_at, w.open);
+  f(w.key, w.state, w.request.head, w.request.body, w.first_sent_at, w.last_sent_at, w.unknown_since,
+    w.resolution, w.resolution_note, w.resolved_by, w.resolved_at, w.open);
 }
 
 template <class A, class F>
 void attempt_state(A& a, F&& f) {
-  f(a.kind, a.counted, a.started_at, a.deadline, a.clipped, a.finished_at, a.delivery, a.phase, a.verdict, a.klass, a.row, a.late,
-    a.late_detail, a.http_status, a.rpc_code, a.detail, a.bytes_sent, a.bytes_received);
+  f(a.kind, a.counted, a.started_at, a.deadline, a.clipped, a.finished_at, a.delivery, a.phase, a.verdict,
+    a.klass, a.row, a.late, a.late_detail, a.http_status, a.rpc_code, a.detail, a.bytes_sent,
+    a.bytes_received);
 }
 
 template <class B, class F>
 void breaker_state(B& b, F&& f) {
-  f(b.state, b.forced_open, b.by, b.why, b.generation, b.since, b.until, b.probe_until, b.consecutive, b.window_calls, b.window_failures,
-    b.window_start, b.cooldown, b.last_cause);
+  f(b.state, b.forced_open, b.by, b.why, b.generation, b.since, b.until, b.probe_until, b.consecutive,
+    b.window_calls, b.window_failures, b.window_start, b.cooldown, b.last_cause);
 }
 
 /// The texts of every statement, made once.
@@ -57,8 +63,9 @@ struct Sql {
   std::string newest_run;                        // seq
   std::string submission;                        // run id, digest; by owner, key
   std::string run_by_id, run_by_seq, unsettled;  // seq, fixed, state
-  std::string list_any, list_unsettled, list_ended_badly;  // the same without `result`; see reader.cpp for the parameters
-  std::string steps, listed_steps, one_step;     // step, fixed, state; listed: without args and result
+  std::string list_any, list_unsettled,
+      list_ended_badly;                       // the same without `result`; see reader.cpp for the parameters
+  std::string steps, listed_steps, one_step;  // step, fixed, state; listed: without args and result
   std::string writes, listed_writes, one_write;  // step, state; listed: without the request
   std::string attempt, in_flight;                // step, n, state
   std::string attempts, attempts_of_step;        // the same, oldest first

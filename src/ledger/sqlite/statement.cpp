@@ -20,7 +20,8 @@ std::vector<std::uint32_t> split_indices(std::string_view text) {
   while (at < end) {
     std::uint32_t index = 0;
     const auto [rest, error] = std::from_chars(at, end, index);
-    if (error != std::errc{} || (rest != end && *rest != ',')) throw SQLite::Exception("a list of indices is malformed", SQLITE_CORRUPT);
+    if (error != std::errc{} || (rest != end && *rest != ','))
+      throw SQLite::Exception("a list of indices is malformed", SQLITE_CORRUPT);
     out.push_back(index);
     at = rest == end ? end : rest + 1;
   }

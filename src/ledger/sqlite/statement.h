@@ -1,7 +1,8 @@
 #pragma once
-// A prepared statement kept for the life of its connection. Texts are bound by length and without a copy: what was bound must live until
-// run() or the last row(). Failures are thrown as SQLite::Exception, as by the rest of SQLiteCpp, and end at the border of sqlite/.
-// (SQLiteCpp's own Statement neither binds a string_view nor prepares with SQLITE_PREPARE_PERSISTENT.)
+// A prepared statement kept for the life of its connection. Texts are bound by length and without a copy:
+// what was bound must live until run() or the last row(). Failures are thrown as SQLite::Exception, as by the
+// rest of SQLiteCpp, and end at the border of sqlite/. (SQLiteCpp's own Statement neither binds a string_view
+// nor prepares with SQLITE_PREPARE_PERSISTENT.)
 #include <SQLiteCpp/Exception.h>
 #include <sqlite3.h>
 
@@ -39,8 +40,9 @@ template <class E>
   using namespace run;
   if constexpr (std::is_same_v<E, BreakerState>) {
     return breaker_state_from_word(text);
-  } else if constexpr (std::is_same_v<E, Mode> || std::is_same_v<E, RunStatus> || std::is_same_v<E, StepStatus> ||
-                       std::is_same_v<E, WriteState> || std::is_same_v<E, WaitFor> || std::is_same_v<E, OnFailure> ||
+  } else if constexpr (std::is_same_v<E, Mode> || std::is_same_v<E, RunStatus> ||
+                       std::is_same_v<E, StepStatus> || std::is_same_v<E, WriteState> ||
+                       std::is_same_v<E, WaitFor> || std::is_same_v<E, OnFailure> ||
                        std::is_same_v<E, OnCircuitOpen> || std::is_same_v<E, Resolution>) {
     return run::from_word<E>(text);
   } else {
@@ -51,7 +53,8 @@ template <class E>
 class Statement {
  public:
   Statement(sqlite3* db, const std::string& sql);
-  Statement(Statement&& other) noexcept : db_(other.db_), statement_(std::exchange(other.statement_, nullptr)) {}
+  Statement(Statement&& other) noexcept
+      : db_(other.db_), statement_(std::exchange(other.statement_, nullptr)) {}
   Statement& operator=(Statement&&) = delete;
   ~Statement() { sqlite3_finalize(statement_); }
 
@@ -76,7 +79,9 @@ class Statement {
 
  private:
   [[noreturn]] void fail(int code);
-  void check(int code) { if (code != SQLITE_OK) fail(code); }
+  void check(int code) {
+    if (code != SQLITE_OK) fail(code);
+  }
 
   void put(std::string_view text) {
     if (text.size() > std::numeric_limits<int>::max()) fail(SQLITE_TOOBIG);
@@ -86,23 +91,32 @@ class Statement {
   void put(const std::string& text) { put(std::string_view(text)); }
   void put(const char* text) { put(std::string_view(text)); }
   template <std::integral I>
-  void put(I value) { check(sqlite3_bind_int64(statement_, ++parameter_, static_cast<std::int64_t>(value))); }
+  void put(I value) {
+    check(sqlite3_bind_int64(statement_, ++parameter_, static_cast<std::int64_t>(value)));
+  }
   template <class E>
-    requires std::is_enum_v<E>
+  requires std::is_enum_v<E>
   void put(E value) { put(std::string_view(word(value))); }
   void put(Instant at) { put(at.ms); }
   void put(Duration span) { put(static_cast<std::int64_t>(span.count())); }
   template <class T>
   void put(const std::optional<T>& value) {
-    if (value) put(*value); else null();
+    if (value)
+      put(*value);
+    else
+      null();
   }
   template <class S>
   void put(OrNull<S> value) {
-    if (value.text.empty()) null(); else put(std::string_view(value.text));
+    if (value.text.empty())
+      null();
+    else
+      put(std::string_view(value.text));
   }
   void put(const std::vector<std::uint32_t>& indices) {
     const std::string text = join_indices(indices);
-    check(sqlite3_bind_text(statement_, ++parameter_, text.c_str(), static_cast<int>(text.size()), SQLITE_TRANSIENT));
+    check(sqlite3_bind_text(statement_, ++parameter_, text.c_str(), static_cast<int>(text.size()),
+                            SQLITE_TRANSIENT));
   }
   void null() { check(sqlite3_bind_null(statement_, ++parameter_)); }
 
@@ -118,21 +132,30 @@ class Statement {
   template <std::integral I>
   void get(I& out) {
     const std::int64_t value = sqlite3_column_int64(statement_, column_++);
-    if constexpr (std::is_same_v<I, bool>) out = value != 0; else out = static_cast<I>(value);
+    if constexpr (std::is_same_v<I, bool>)
+      out = value != 0;
+    else
+      out = static_cast<I>(value);
   }
   template <class E>
-    requires std::is_enum_v<E>
+  requires std::is_enum_v<E>
   void get(E& out) {
     const std::string_view stored = text();
     const std::optional<E> value = read_word<E>(stored);
-    if (!value) throw SQLite::Exception("a word that this version does not know: '" + std::string(stored) + "'", SQLITE_CORRUPT);
+    if (!value)
+      throw SQLite::Exception("a word that this version does not know: '" + std::string(stored) + "'",
+                              SQLITE_CORRUPT);
     out = *value;
   }
   void get(Instant& out) { get(out.ms); }
   void get(Duration& out) { out = Duration(sqlite3_column_int64(statement_, column_++)); }
   template <class T>
   void get(std::optional<T>& out) {
-    if (is_null()) { out.reset(); ++column_; } else get(out.emplace());
+    if (is_null()) {
+      out.reset();
+      ++column_;
+    } else
+      get(out.emplace());
   }
   void get(OrNull<std::string>& out) { out.text = text(); }
   void get(std::vector<std::uint32_t>& out) { out = split_indices(text()); }

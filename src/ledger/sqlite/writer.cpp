@@ -10,8 +10,9 @@
 namespace holdfast::ledger::sqlite {
 namespace {
 
-constexpr int kFull = 2;                                  // what `PRAGMA synchronous` answers for FULL
-constexpr std::int64_t kWalKeptBytes = 8 * 1024 * 1024;   // a WAL file that grew longer is cut back when it starts anew
+constexpr int kFull = 2;  // what `PRAGMA synchronous` answers for FULL
+constexpr std::int64_t kWalKeptBytes =
+    8 * 1024 * 1024;  // a WAL file that grew longer is cut back when it starts anew
 
 int remember_frames(void* frames, sqlite3*, const char*, int in_wal) {
   *static_cast<std::uint64_t*>(frames) = static_cast<std::uint64_t>(in_wal);
@@ -34,10 +35,14 @@ void make_durable(Connection& connection) {
 }  // namespace
 
 SqliteLedger::SqliteLedger(std::string path, Lock lock, const Tuning& tuning)
-    : lock_(std::move(lock)), path_(std::move(path)), tuning_(tuning), connection_(path_, Role::writer, tuning.writer_cache_kib),
+    : lock_(std::move(lock)),
+      path_(std::move(path)),
+      tuning_(tuning),
+      connection_(path_, Role::writer, tuning.writer_cache_kib),
       due_at_(tuning.checkpoint_frames) {
   make_durable(connection_);
-  if (tuning.max_pages > 0) connection_.execute("PRAGMA max_page_count = " + std::to_string(tuning.max_pages));
+  if (tuning.max_pages > 0)
+    connection_.execute("PRAGMA max_page_count = " + std::to_string(tuning.max_pages));
   sqlite3_wal_hook(connection_.handle(), remember_frames, &frames_);
   next_run_ = connection_.number(sql().newest_run) + 1;
 }
@@ -60,7 +65,8 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
   }
 }
 
-/// A new run's rows hold its newest state already, so that changes of it in the same batch have nothing to add.
+/// A new run's rows hold its newest state already, so that changes of it in the same batch have nothing to
+/// add.
 void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   const std::int64_t end_new = first_new + static_cast<std::int64_t>(batch.new_runs.size());
   const auto stored_before = [&](const run::Run* run) { return run->seq < first_new || run->seq >= end_new; };
@@ -92,7 +98,8 @@ Error SqliteLedger::failed(const SQLite::Exception& failure) {
 }
 
 void SqliteLedger::roll_back() {
-  if (sqlite3_get_autocommit(connection_.handle()) != 0) return;  // SQLite did it itself, as after a full disk
+  if (sqlite3_get_autocommit(connection_.handle()) != 0)
+    return;  // SQLite did it itself, as after a full disk
   try {
     connection_.statement(sql().rollback).run();
   } catch (const SQLite::Exception&) {
@@ -132,7 +139,8 @@ Result<std::optional<run::Run>> SqliteLedger::load(std::string_view run_id) {
   return reading([&] { return load_run(connection_, run_id); });
 }
 
-Result<std::optional<Ledger::Submission>> SqliteLedger::find_submission(std::string_view owner, std::string_view key) {
+Result<std::optional<Ledger::Submission>> SqliteLedger::find_submission(std::string_view owner,
+                                                                        std::string_view key) {
   return reading([&] {
     std::optional<Submission> found;
     Statement& rows = connection_.statement(sql().submission).add(owner, key);
@@ -145,7 +153,8 @@ Result<std::optional<Ledger::Submission>> SqliteLedger::find_submission(std::str
   });
 }
 
-Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_seq, std::uint32_t step, std::uint32_t n) {
+Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_seq, std::uint32_t step,
+                                                               std::uint32_t n) {
   return reading([&] {
     std::optional<run::Attempt> found;
     Statement& rows = connection_.statement(sql().attempt).add(run_seq, step, n);
@@ -155,8 +164,8 @@ Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_
   });
 }
 
-/// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind. When that has not happened for
-/// long, wait a moment for the readers.
+/// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind.
+/// When that has not happened for long, wait a moment for the readers.
 void SqliteLedger::checkpoint_if_due() {
   if (frames_ < frames_at_checkpoint_) {  // started anew since
     frames_at_checkpoint_ = 0;
@@ -192,8 +201,12 @@ void SqliteLedger::note_checkpoint(int code) {
   }
 }
 
-std::uint64_t SqliteLedger::wal_bytes() const { return size_of(path_ + "-wal"); }
+std::uint64_t SqliteLedger::wal_bytes() const {
+  return size_of(path_ + "-wal");
+}
 
-Result<void> SqliteLedger::backup(const std::string& path) { return copy_database(path_, path); }
+Result<void> SqliteLedger::backup(const std::string& path) {
+  return copy_database(path_, path);
+}
 
 }  // namespace holdfast::ledger::sqlite

@@ -12,14 +12,16 @@ namespace holdfast::ledger::sqlite {
 
 class SqliteLedger final : public Ledger {
  public:
-  /// `path` is resolved and its schema is current. Throws SQLite::Exception, also when a setting does not hold.
+  /// `path` is resolved and its schema is current. Throws SQLite::Exception, also when a setting does not
+  /// hold.
   SqliteLedger(std::string path, Lock lock, const Tuning& tuning);
 
   Result<Committed> commit(Batch& batch) override;
   Result<Open> load_open() override;
   Result<std::optional<run::Run>> load(std::string_view run_id) override;
   Result<std::optional<Submission>> find_submission(std::string_view owner, std::string_view key) override;
-  Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq, std::uint32_t step, std::uint32_t n) override;
+  Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq, std::uint32_t step,
+                                                   std::uint32_t n) override;
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override;
   Result<void> backup(const std::string& path) override;
@@ -33,16 +35,16 @@ class SqliteLedger final : public Ledger {
   template <class F>
   auto reading(F&& read) -> Result<decltype(read())>;
 
-  Lock lock_;                                // released last
+  Lock lock_;  // released last
   std::string path_;
   Tuning tuning_;
   Connection connection_;
   std::int64_t next_run_ = 1;
-  std::uint64_t frames_ = 0;                 // in the WAL after the last commit
+  std::uint64_t frames_ = 0;  // in the WAL after the last commit
   std::uint64_t frames_at_checkpoint_ = 0;
-  std::uint64_t due_at_ = 0;                 // frames at which the next checkpoint is tried
+  std::uint64_t due_at_ = 0;  // frames at which the next checkpoint is tried
   bool checkpoint_failing_ = false;
-  std::optional<Error> broken_;              // set for good by what only a restart can mend
+  std::optional<Error> broken_;  // set for good by what only a restart can mend
 };
 
 }  // namespace holdfast::ledger::sqlite

@@ -22,15 +22,20 @@ void submit(Opened& db, run::Run& run) {
 TEST_CASE("what is open is loaded oldest first, with what is in flight") {
   const Folder folder;
   std::vector<run::Run> runs;
-  const std::vector<run::RunStatus> statuses{run::RunStatus::unknown, run::RunStatus::succeeded, run::RunStatus::queued, run::RunStatus::failed,
-                                             run::RunStatus::running, run::RunStatus::cancelled, run::RunStatus::waiting};
+  const std::vector<run::RunStatus> statuses{
+      run::RunStatus::unknown, run::RunStatus::succeeded, run::RunStatus::queued, run::RunStatus::failed,
+      run::RunStatus::running, run::RunStatus::cancelled, run::RunStatus::waiting};
   {
     Opened db = open_or_fail(folder.database());
     for (std::size_t i = 0; i < statuses.size(); ++i) runs.push_back(small_run(i + 1, 2));
     Batch batch;
     for (run::Run& run : runs) batch.new_runs.push_back(&run);
-    for (run::Run& run : runs) batch.attempts.emplace_back(&run, run::Attempt{.step = 1, .n = 1, .started_at = Instant{42}, .delivery = Delivery::maybe_sent});
-    for (run::Run& run : runs) batch.attempts.emplace_back(&run, run::Attempt{.step = 1, .n = 2, .kind = AttemptKind::check, .started_at = Instant{43}});
+    for (run::Run& run : runs)
+      batch.attempts.emplace_back(
+          &run, run::Attempt{.step = 1, .n = 1, .started_at = Instant{42}, .delivery = Delivery::maybe_sent});
+    for (run::Run& run : runs)
+      batch.attempts.emplace_back(
+          &run, run::Attempt{.step = 1, .n = 2, .kind = AttemptKind::check, .started_at = Instant{43}});
     commit_or_fail(*db.ledger, batch);
     batch.clear();
     for (std::size_t i = 0; i < statuses.size(); ++i) {
@@ -131,9 +136,15 @@ TEST_CASE("a row that is not there is a disagreement, and nothing is written any
   run::Run ghost = small_run(2);
   ghost.seq = 1'000;
   Batch batch;
-  SECTION("a run") { batch.runs = {&ghost}; }
-  SECTION("a step") { batch.steps = {{&ghost, 0}}; }
-  SECTION("an event of it") { batch.events.emplace_back(&ghost, run::Event{.seq = 1, .type = "run.submitted"}); }
+  SECTION("a run") {
+    batch.runs = {&ghost};
+  }
+  SECTION("a step") {
+    batch.steps = {{&ghost, 0}};
+  }
+  SECTION("an event of it") {
+    batch.events.emplace_back(&ghost, run::Event{.seq = 1, .type = "run.submitted"});
+  }
   batch.audit.push_back({.who = "ops"});
   const auto failed = db.ledger->commit(batch);
   REQUIRE_FALSE(failed);
@@ -188,12 +199,14 @@ TEST_CASE("what was acknowledged is there after the process was killed") {
     _exit(1);
   }
   std::uint64_t acknowledged = 0;
-  while (acknowledged < 50) REQUIRE(read(pipe_ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged);
+  while (acknowledged < 50)
+    REQUIRE(read(pipe_ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged);
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
   close(pipe_ends[1]);
-  while (read(pipe_ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged) {}
+  while (read(pipe_ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged) {
+  }
   close(pipe_ends[0]);
   Opened db = open_or_fail(folder.database());
   const std::size_t found = value_of(db.ledger->load_open()).runs.size();

@@ -12,7 +12,9 @@ namespace {
 
 using namespace test;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 Error refused(const Options& options) {
   const Result<Opened> opened = open_sqlite(options);
@@ -99,12 +101,24 @@ TEST_CASE("another name for the same file is the same database") {
 TEST_CASE("a file that is no Holdfast database is refused and left as it was") {
   const Folder folder;
   const std::string path = folder / "diary";
-  SECTION("text") { put_bytes(path, std::string(9'000, 'd')); }
-  SECTION("a few bytes") { put_bytes(path, "hello"); }
-  SECTION("a truncated header") { put_bytes(path, std::string("SQLite format 3\0", 16)); }
-  SECTION("another program's database") { Outsider(path).execute("CREATE TABLE t (x); PRAGMA user_version = 1"); }
-  SECTION("an empty database of another program") { Outsider(path).execute("PRAGMA application_id = 7; PRAGMA user_version = 1"); }
-  SECTION("another program's database in WAL mode") { Outsider(path).execute("PRAGMA journal_mode = WAL; CREATE TABLE t (x)"); }
+  SECTION("text") {
+    put_bytes(path, std::string(9'000, 'd'));
+  }
+  SECTION("a few bytes") {
+    put_bytes(path, "hello");
+  }
+  SECTION("a truncated header") {
+    put_bytes(path, std::string("SQLite format 3\0", 16));
+  }
+  SECTION("another program's database") {
+    Outsider(path).execute("CREATE TABLE t (x); PRAGMA user_version = 1");
+  }
+  SECTION("an empty database of another program") {
+    Outsider(path).execute("PRAGMA application_id = 7; PRAGMA user_version = 1");
+  }
+  SECTION("another program's database in WAL mode") {
+    Outsider(path).execute("PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+  }
   const std::string before = bytes_of(path);
   const Error error = refused({.path = path});
   CHECK(error.code == "database_foreign");
@@ -182,9 +196,11 @@ TEST_CASE("a kill in the middle of a migration leaves the schema before it") {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    static const sqlite::Migration step{sqlite::newest_version() + 1, "cut", "CREATE TABLE cut (x INTEGER) STRICT"};
+    static const sqlite::Migration step{sqlite::newest_version() + 1, "cut",
+                                        "CREATE TABLE cut (x INTEGER) STRICT"};
     sqlite::Connection connection(path, sqlite::Role::writer, 256);
-    sqlite3_commit_hook(connection.handle(), [](void*) -> int { _exit(kill(getpid(), SIGKILL)); }, nullptr);
+    sqlite3_commit_hook(
+        connection.handle(), [](void*) -> int { _exit(kill(getpid(), SIGKILL)); }, nullptr);
     sqlite::migrate(connection, std::span(&step, 1));
     _exit(0);
   }
@@ -230,10 +246,12 @@ TEST_CASE("schema/ledger.sql is what the migrations produce", "[schema]") {
   const Folder folder;
   open_or_fail(folder.database());
   std::string schema = "-- The ledger's schema, version " + std::to_string(sqlite::newest_version()) +
-                       ", as the files in migrations/ produce it. Generated: HOLDFAST_WRITE_SCHEMA=1 unit_ledger \"[schema]\"\n\n";
+                       ", as the files in migrations/ produce it. Generated: HOLDFAST_WRITE_SCHEMA=1 "
+                       "unit_ledger \"[schema]\"\n\n";
   sqlite::Connection connection(folder.database(), sqlite::Role::reader, 256);
   static const std::string listing =
-      "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name";
+      "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, "
+      "type DESC, name";
   sqlite::Statement& rows = connection.statement(listing);
   std::string text;
   while (rows.row()) {

@@ -52,7 +52,12 @@ TEST_CASE("pages are newest first and hold each run once while new ones arrive")
 TEST_CASE("filters pick by status, name, owner and labels") {
   const Folder folder;
   Opened db = open_or_fail(folder.database());
-  struct Row { run::RunStatus status; const char* name; const char* owner; const char* labels; };
+  struct Row {
+    run::RunStatus status;
+    const char* name;
+    const char* owner;
+    const char* labels;
+  };
   const std::vector<Row> rows{
       {run::RunStatus::queued, "a", "x", R"({"team":"ops","k":"v"})"},
       {run::RunStatus::succeeded, "b", "y", R"({"team":"ops"})"},
@@ -72,7 +77,10 @@ TEST_CASE("filters pick by status, name, owner and labels") {
     batch.runs = {&run};
     commit_or_fail(*db.ledger, batch);
   }
-  struct Want { RunFilter filter; std::vector<std::int64_t> seqs; };
+  struct Want {
+    RunFilter filter;
+    std::vector<std::int64_t> seqs;
+  };
   const std::vector<Want> wants{
       {{}, {6, 5, 4, 3, 2, 1}},
       {{.status = run::RunStatus::queued}, {1}},
@@ -128,13 +136,15 @@ TEST_CASE("unknowns come oldest first, by cursor, filtered by server and tool") 
     run.status = run::RunStatus::unknown;
     run.owner = "o";
     run.steps[1].spec.tool = i == 0 ? "charge" : "post_note";
-    run.steps[1].write = run::Write{.state = run::WriteState::unknown, .unknown_since = Instant{since[i]}, .open = true};
+    run.steps[1].write =
+        run::Write{.state = run::WriteState::unknown, .unknown_since = Instant{since[i]}, .open = true};
     run.steps[0].write = run::Write{.state = run::WriteState::landed};
     Batch batch;
     batch.new_runs = {&run};
     batch.attempts.emplace_back(&run, run::Attempt{.step = 0, .n = 1, .delivery = Delivery::answered});
     batch.attempts.emplace_back(&run, run::Attempt{.step = 1, .n = 1, .delivery = Delivery::maybe_sent});
-    batch.attempts.emplace_back(&run, run::Attempt{.step = 1, .n = 2, .kind = AttemptKind::check, .started_at = Instant{77}});
+    batch.attempts.emplace_back(
+        &run, run::Attempt{.step = 1, .n = 2, .kind = AttemptKind::check, .started_at = Instant{77}});
     commit_or_fail(*db.ledger, batch);
     if (i == 4) {  // resolved since
       run.steps[1].write->open = false;
@@ -186,7 +196,10 @@ TEST_CASE("every read sees one state while batches are committed beside it") {
     threads.emplace_back([&] {
       while (!stop) {
         const auto seen = db.reader->run(run_id(1));
-        if (!seen || !*seen) { ++errors; continue; }
+        if (!seen || !*seen) {
+          ++errors;
+          continue;
+        }
         for (const run::Step& step : (*seen)->steps) torn += step.attempts != (*seen)->retry_spent;
         ++reads;
       }

@@ -9,23 +9,44 @@ namespace {
 using namespace test;
 
 std::string any_text() {
-  return *rc::gen::container<std::string>(rc::gen::weightedOneOf<char>({{8, rc::gen::inRange<char>('a', 'z')}, {1, rc::gen::just('\0')},
-                                                                         {1, rc::gen::element('\'', '"', ',', '\n')}}));
+  return *rc::gen::container<std::string>(
+      rc::gen::weightedOneOf<char>({{8, rc::gen::inRange<char>('a', 'z')},
+                                    {1, rc::gen::just('\0')},
+                                    {1, rc::gen::element('\'', '"', ',', '\n')}}));
 }
 template <class I>
-I any_number() { return *rc::gen::inRange<I>(0, std::numeric_limits<I>::max()); }
-std::uint32_t any_count() { return any_number<std::uint32_t>(); }
-bool any_bool() { return *rc::gen::arbitrary<bool>(); }
-Instant any_instant() { return Instant{*rc::gen::inRange<std::int64_t>(0, kEndOfTime.ms)}; }
-std::optional<Instant> maybe_instant() { return any_bool() ? std::optional(any_instant()) : std::nullopt; }
-Duration any_duration() { return Duration{*rc::gen::inRange<std::int64_t>(0, kLongestDuration.count())}; }
-template <class E>
-E any_of(E last) { return static_cast<E>(*rc::gen::inRange(0, static_cast<int>(last) + 1)); }
-Reason any_reason() { return any_of(Reason::deadline_in_flight); }
-std::vector<std::uint32_t> any_indices() {
-  return *rc::gen::resize(12, rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 4'000'000'000u)));
+I any_number() {
+  return *rc::gen::inRange<I>(0, std::numeric_limits<I>::max());
 }
-run::Wait any_wait() { return {any_of(run::WaitFor::client), maybe_instant()}; }
+std::uint32_t any_count() {
+  return any_number<std::uint32_t>();
+}
+bool any_bool() {
+  return *rc::gen::arbitrary<bool>();
+}
+Instant any_instant() {
+  return Instant{*rc::gen::inRange<std::int64_t>(0, kEndOfTime.ms)};
+}
+std::optional<Instant> maybe_instant() {
+  return any_bool() ? std::optional(any_instant()) : std::nullopt;
+}
+Duration any_duration() {
+  return Duration{*rc::gen::inRange<std::int64_t>(0, kLongestDuration.count())};
+}
+template <class E>
+E any_of(E last) {
+  return static_cast<E>(*rc::gen::inRange(0, static_cast<int>(last) + 1));
+}
+Reason any_reason() {
+  return any_of(Reason::deadline_in_flight);
+}
+std::vector<std::uint32_t> any_indices() {
+  return *rc::gen::resize(
+      12, rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 4'000'000'000u)));
+}
+run::Wait any_wait() {
+  return {any_of(run::WaitFor::client), maybe_instant()};
+}
 
 run::Write any_write() {
   run::Write w;
@@ -45,7 +66,8 @@ run::Write any_write() {
 
 run::StepSpec any_spec() {
   run::StepSpec s;
-  for (std::string* text : {&s.id, &s.server, &s.tool, &s.target, &s.args, &s.key, &s.digest}) *text = any_text();
+  for (std::string* text : {&s.id, &s.server, &s.tool, &s.target, &s.args, &s.key, &s.digest})
+    *text = any_text();
   s.after = any_indices();
   s.needs = any_indices();
   if (any_bool()) s.deadline = any_duration();
@@ -57,8 +79,10 @@ run::StepSpec any_spec() {
 
 /// Changes what may change after the insert.
 void fill_state(run::Step& s) {
-  for (std::string* text : {&s.target, &s.detail, &s.advice, &s.result, &s.doubt_detail, &s.once_rows}) *text = any_text();
-  for (std::uint32_t* count : {&s.max_attempts, &s.attempts, &s.rows, &s.checks, &s.crashes}) *count = any_count();
+  for (std::string* text : {&s.target, &s.detail, &s.advice, &s.result, &s.doubt_detail, &s.once_rows})
+    *text = any_text();
+  for (std::uint32_t* count : {&s.max_attempts, &s.attempts, &s.rows, &s.checks, &s.crashes})
+    *count = any_count();
   for (bool* flag : {&s.degraded, &s.hinted_wait_used, &s.session_repaired, &s.ordered}) *flag = any_bool();
   s.effect = any_of(Effect::write);
   s.status = any_of(run::StepStatus::cancelled);
@@ -71,7 +95,8 @@ void fill_state(run::Step& s) {
 }
 
 void fill_state(run::Run& r) {
-  for (std::string* text : {&r.detail, &r.warnings, &r.result, &r.cancel_reason, &r.finish_digest}) *text = any_text();
+  for (std::string* text : {&r.detail, &r.warnings, &r.result, &r.cancel_reason, &r.finish_digest})
+    *text = any_text();
   r.status = any_of(run::RunStatus::cancelled);
   r.reason = any_reason();
   r.wait = any_wait();
@@ -86,7 +111,8 @@ void fill_state(run::Run& r) {
 run::Run any_run(std::uint64_t n) {
   run::Run r;
   r.id = run_id(n);
-  for (std::string* text : {&r.owner, &r.submit_digest, &r.name, &r.labels, &r.result_template}) *text = any_text();
+  for (std::string* text : {&r.owner, &r.submit_digest, &r.name, &r.labels, &r.result_template})
+    *text = any_text();
   if (any_bool()) r.submit_key = "key-" + std::to_string(n);
   r.mode = any_of(run::Mode::open);
   r.created_at = any_instant();
@@ -127,41 +153,51 @@ run::Attempt any_attempt(std::uint32_t step, std::uint32_t n) {
 }
 
 void same(const run::Attempt& a, const run::Attempt& b) {
-  CHECK(std::tie(a.run_seq, a.step, a.n, a.kind, a.counted, a.started_at, a.deadline, a.clipped, a.finished_at, a.delivery, a.phase) ==
-        std::tie(b.run_seq, b.step, b.n, b.kind, b.counted, b.started_at, b.deadline, b.clipped, b.finished_at, b.delivery, b.phase));
-  CHECK(std::tie(a.verdict, a.klass, a.row, a.late, a.late_detail, a.http_status, a.rpc_code, a.detail, a.bytes_sent, a.bytes_received) ==
-        std::tie(b.verdict, b.klass, b.row, b.late, b.late_detail, b.http_status, b.rpc_code, b.detail, b.bytes_sent, b.bytes_received));
+  CHECK(std::tie(a.run_seq, a.step, a.n, a.kind, a.counted, a.started_at, a.deadline, a.clipped,
+                 a.finished_at, a.delivery, a.phase) == std::tie(b.run_seq, b.step, b.n, b.kind, b.counted,
+                                                                 b.started_at, b.deadline, b.clipped,
+                                                                 b.finished_at, b.delivery, b.phase));
+  CHECK(std::tie(a.verdict, a.klass, a.row, a.late, a.late_detail, a.http_status, a.rpc_code, a.detail,
+                 a.bytes_sent, a.bytes_received) == std::tie(b.verdict, b.klass, b.row, b.late, b.late_detail,
+                                                             b.http_status, b.rpc_code, b.detail,
+                                                             b.bytes_sent, b.bytes_received));
 }
 
 void same(const run::Write& a, const run::Write& b) {
-  CHECK(std::tie(a.key, a.state, a.request.head, a.request.body, a.first_sent_at, a.last_sent_at, a.unknown_since, a.resolution,
-                 a.resolution_note, a.resolved_by, a.resolved_at, a.open) ==
-        std::tie(b.key, b.state, b.request.head, b.request.body, b.first_sent_at, b.last_sent_at, b.unknown_since, b.resolution,
-                 b.resolution_note, b.resolved_by, b.resolved_at, b.open));
+  CHECK(std::tie(a.key, a.state, a.request.head, a.request.body, a.first_sent_at, a.last_sent_at,
+                 a.unknown_since, a.resolution, a.resolution_note, a.resolved_by, a.resolved_at, a.open) ==
+        std::tie(b.key, b.state, b.request.head, b.request.body, b.first_sent_at, b.last_sent_at,
+                 b.unknown_since, b.resolution, b.resolution_note, b.resolved_by, b.resolved_at, b.open));
 }
 
 void same(const run::Step& a, const run::Step& b) {
   const run::StepSpec& x = a.spec;
   const run::StepSpec& y = b.spec;
-  CHECK(std::tie(x.id, x.server, x.tool, x.target, x.args, x.after, x.needs, x.deadline, x.max_attempts, x.on_failure, x.on_circuit_open,
-                 x.key, x.digest) == std::tie(y.id, y.server, y.tool, y.target, y.args, y.after, y.needs, y.deadline, y.max_attempts,
-                                              y.on_failure, y.on_circuit_open, y.key, y.digest));
-  CHECK(std::tie(a.effect, a.target, a.max_attempts, a.status, a.reason, a.detail, a.advice, a.attempts, a.rows, a.wait, a.result, a.degraded) ==
-        std::tie(b.effect, b.target, b.max_attempts, b.status, b.reason, b.detail, b.advice, b.attempts, b.rows, b.wait, b.result, b.degraded));
-  CHECK(std::tie(a.doubt, a.doubt_detail, a.hinted_wait_used, a.session_repaired, a.ordered, a.once_rows, a.checks, a.next_check, a.crashes) ==
-        std::tie(b.doubt, b.doubt_detail, b.hinted_wait_used, b.session_repaired, b.ordered, b.once_rows, b.checks, b.next_check, b.crashes));
+  CHECK(std::tie(x.id, x.server, x.tool, x.target, x.args, x.after, x.needs, x.deadline, x.max_attempts,
+                 x.on_failure, x.on_circuit_open, x.key,
+                 x.digest) == std::tie(y.id, y.server, y.tool, y.target, y.args, y.after, y.needs, y.deadline,
+                                       y.max_attempts, y.on_failure, y.on_circuit_open, y.key, y.digest));
+  CHECK(std::tie(a.effect, a.target, a.max_attempts, a.status, a.reason, a.detail, a.advice, a.attempts,
+                 a.rows, a.wait, a.result,
+                 a.degraded) == std::tie(b.effect, b.target, b.max_attempts, b.status, b.reason, b.detail,
+                                         b.advice, b.attempts, b.rows, b.wait, b.result, b.degraded));
+  CHECK(std::tie(a.doubt, a.doubt_detail, a.hinted_wait_used, a.session_repaired, a.ordered, a.once_rows,
+                 a.checks, a.next_check, a.crashes) == std::tie(b.doubt, b.doubt_detail, b.hinted_wait_used,
+                                                                b.session_repaired, b.ordered, b.once_rows,
+                                                                b.checks, b.next_check, b.crashes));
   REQUIRE(a.write.has_value() == b.write.has_value());
   if (a.write) same(*a.write, *b.write);
 }
 
 void same(const run::Run& a, const run::Run& b) {
-  CHECK(std::tie(a.seq, a.id, a.owner, a.submit_key, a.submit_digest, a.name, a.mode, a.status, a.reason, a.detail, a.wait, a.created_at,
-                 a.started_at, a.finished_at, a.deadline) ==
-        std::tie(b.seq, b.id, b.owner, b.submit_key, b.submit_digest, b.name, b.mode, b.status, b.reason, b.detail, b.wait, b.created_at,
-                 b.started_at, b.finished_at, b.deadline));
-  CHECK(std::tie(a.retry_limit, a.retry_spent, a.labels, a.warnings, a.result, a.result_template, a.cancel_requested, a.cancel_reason,
-                 a.finish_digest, a.last_event) == std::tie(b.retry_limit, b.retry_spent, b.labels, b.warnings, b.result, b.result_template,
-                                                            b.cancel_requested, b.cancel_reason, b.finish_digest, b.last_event));
+  CHECK(std::tie(a.seq, a.id, a.owner, a.submit_key, a.submit_digest, a.name, a.mode, a.status, a.reason,
+                 a.detail, a.wait, a.created_at, a.started_at, a.finished_at, a.deadline) ==
+        std::tie(b.seq, b.id, b.owner, b.submit_key, b.submit_digest, b.name, b.mode, b.status, b.reason,
+                 b.detail, b.wait, b.created_at, b.started_at, b.finished_at, b.deadline));
+  CHECK(std::tie(a.retry_limit, a.retry_spent, a.labels, a.warnings, a.result, a.result_template,
+                 a.cancel_requested, a.cancel_reason, a.finish_digest, a.last_event) ==
+        std::tie(b.retry_limit, b.retry_spent, b.labels, b.warnings, b.result, b.result_template,
+                 b.cancel_requested, b.cancel_reason, b.finish_digest, b.last_event));
   REQUIRE(a.steps.size() == b.steps.size());
   for (std::size_t i = 0; i < a.steps.size(); ++i) same(a.steps[i], b.steps[i]);
 }
@@ -245,31 +281,43 @@ TEST_CASE("attempts come in the order in which they were begun, whatever the clo
   run::Run run = small_run(1, 2);
   Batch batch;
   batch.new_runs = {&run};
-  struct Begun { std::uint32_t step, n; std::int64_t started_ms; };
-  const std::vector<Begun> begun{{1, 1, 5'000}, {0, 1, 4'000}, {1, 2, 3'000}};  // the wall clock went back twice
+  struct Begun {
+    std::uint32_t step, n;
+    std::int64_t started_ms;
+  };
+  const std::vector<Begun> begun{
+      {1, 1, 5'000}, {0, 1, 4'000}, {1, 2, 3'000}};  // the wall clock went back twice
   for (const Begun& b : begun) {
     run.last_event += 1;
-    batch.attempts.emplace_back(&run, run::Attempt{.step = b.step, .n = b.n, .started_at = Instant{b.started_ms}});
+    batch.attempts.emplace_back(&run,
+                                run::Attempt{.step = b.step, .n = b.n, .started_at = Instant{b.started_ms}});
     commit_or_fail(*db.ledger, batch);
     batch.clear();
   }
   const auto rows = value_of(db.reader->attempts(run.seq, 0, 10));
   REQUIRE(rows.size() == begun.size());
-  for (std::size_t i = 0; i < begun.size(); ++i) CHECK(std::pair(rows[i].step, rows[i].n) == std::pair(begun[i].step, begun[i].n));
+  for (std::size_t i = 0; i < begun.size(); ++i)
+    CHECK(std::pair(rows[i].step, rows[i].n) == std::pair(begun[i].step, begun[i].n));
 }
 
 TEST_CASE("events come back in order, each with a type that outlives them") {
   const Folder folder;
   Opened db = open_or_fail(folder.database());
   run::Run run = small_run(1);
-  const std::vector<std::string_view> types{"run.submitted", "run.waiting",  "run.unknown",   "run.cancel_requested", "run.settled",        "step.dispatched",
-                                            "step.waiting",  "step.settled", "write.unknown", "write.settled",        "attempt.late_answer"};
+  const std::vector<std::string_view> types{"run.submitted",        "run.waiting",        "run.unknown",
+                                            "run.cancel_requested", "run.settled",        "step.dispatched",
+                                            "step.waiting",         "step.settled",       "write.unknown",
+                                            "write.settled",        "attempt.late_answer"};
   Batch batch;
   batch.new_runs = {&run};
   for (const std::string_view type : types) {
     run.last_event += 1;
     const std::string nul("{\"x\":\"\0\"}", 9);
-    batch.events.emplace_back(&run, run::Event{.seq = run.last_event, .at = Instant{run.last_event * 7}, .type = type, .step = "s0", .data = nul});
+    batch.events.emplace_back(&run, run::Event{.seq = run.last_event,
+                                               .at = Instant{run.last_event * 7},
+                                               .type = type,
+                                               .step = "s0",
+                                               .data = nul});
   }
   commit_or_fail(*db.ledger, batch);
   std::vector<run::Event> read = value_of(db.reader->events(run.seq, 0, 100));
@@ -308,15 +356,19 @@ TEST_CASE("breakers and gates come back and are replaced") {
     commit_or_fail(*db.ledger, batch);
     const auto open = value_of(db.ledger->load_open());
     for (const auto& all : {open.breakers, value_of(db.reader->breakers())}) {
-      const auto at = std::find_if(all.begin(), all.end(), [&](const Breaker& x) { return x.tool == b.tool; });
+      const auto at =
+          std::find_if(all.begin(), all.end(), [&](const Breaker& x) { return x.tool == b.tool; });
       REQUIRE(at != all.end());
-      CHECK(std::tie(at->server, at->state, at->forced_open, at->by, at->why, at->last_cause, at->generation, at->since, at->until,
-                     at->probe_until, at->consecutive, at->window_calls, at->window_failures, at->window_start, at->cooldown) ==
-            std::tie(b.server, b.state, b.forced_open, b.by, b.why, b.last_cause, b.generation, b.since, b.until, b.probe_until, b.consecutive,
-                     b.window_calls, b.window_failures, b.window_start, b.cooldown));
+      CHECK(std::tie(at->server, at->state, at->forced_open, at->by, at->why, at->last_cause, at->generation,
+                     at->since, at->until, at->probe_until, at->consecutive, at->window_calls,
+                     at->window_failures, at->window_start, at->cooldown) ==
+            std::tie(b.server, b.state, b.forced_open, b.by, b.why, b.last_cause, b.generation, b.since,
+                     b.until, b.probe_until, b.consecutive, b.window_calls, b.window_failures, b.window_start,
+                     b.cooldown));
     }
     REQUIRE(open.gates.size() == 1);
-    CHECK(std::tie(open.gates[0].server, open.gates[0].until, open.gates[0].hits) == std::tie(g.server, g.until, g.hits));
+    CHECK(std::tie(open.gates[0].server, open.gates[0].until, open.gates[0].hits) ==
+          std::tie(g.server, g.until, g.hits));
   }));
 }
 
@@ -324,7 +376,13 @@ TEST_CASE("audit entries come back, newest first, page by page") {
   const Folder folder;
   Opened db = open_or_fail(folder.database());
   Batch batch;
-  for (int i = 0; i < 5; ++i) batch.audit.push_back({.at = Instant{i}, .who = "ops", .action = "resolve", .subject = "wr_" + std::to_string(i), .why = "saw it", .data = "{\"i\":1}"});
+  for (int i = 0; i < 5; ++i)
+    batch.audit.push_back({.at = Instant{i},
+                           .who = "ops",
+                           .action = "resolve",
+                           .subject = "wr_" + std::to_string(i),
+                           .why = "saw it",
+                           .data = "{\"i\":1}"});
   commit_or_fail(*db.ledger, batch);
   const auto first = value_of(db.reader->audit(0, 2));
   REQUIRE(first.size() == 2);

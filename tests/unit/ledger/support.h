@@ -74,19 +74,25 @@ inline void commit_or_fail(Ledger& ledger, Batch& batch) {
 class Outsider {
  public:
   explicit Outsider(const std::string& path) {
-    if (sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK) FAIL("cannot open " << path);
+    if (sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK)
+      FAIL("cannot open " << path);
     sqlite3_busy_timeout(db_, 2'000);
   }
   Outsider(const Outsider&) = delete;
   Outsider& operator=(const Outsider&) = delete;
   ~Outsider() { sqlite3_close(db_); }
-  void execute(const std::string& sql) { REQUIRE(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK); }
+  void execute(const std::string& sql) {
+    REQUIRE(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  }
   std::string text(const std::string& sql) {
     std::string out;
     sqlite3_exec(
         db_, sql.c_str(),
         [](void* to, int columns, char** values, char**) {
-          for (int i = 0; i < columns; ++i) static_cast<std::string*>(to)->append(values[i] ? values[i] : "NULL").append(i + 1 < columns ? "|" : "\n");
+          for (int i = 0; i < columns; ++i)
+            static_cast<std::string*>(to)
+                ->append(values[i] ? values[i] : "NULL")
+                .append(i + 1 < columns ? "|" : "\n");
           return 0;
         },
         &out, nullptr);
