@@ -143,7 +143,7 @@ class Example:
         self.effects()
 
 
-def interrupted(number, _):
+def interrupted(number, _frame):
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
@@ -199,6 +199,8 @@ def main():
                 say(f"--- the end of {log}\n{example.text(log)[-2000:]}")
         return 1
     finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         if not keep:
             example.stop()
             if not options.keep:
