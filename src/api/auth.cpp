@@ -15,14 +15,16 @@ bool equal_digests(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::function<std::optional<http::Identity>(std::string_view)> authenticator(const std::vector<tools::Token>& tokens) {
+std::function<std::optional<http::Identity>(std::string_view)> authenticator(
+    const std::vector<tools::Token>& tokens) {
   if (tokens.empty()) return {};
   return [tokens](std::string_view bearer) -> std::optional<http::Identity> {
     if (bearer.empty() || bearer.size() > kLongestToken) return std::nullopt;
     const std::string digest = sha256_hex(bearer);
     std::optional<http::Identity> found;
     for (const tools::Token& token : tokens) {
-      if (equal_digests(digest, token.sha256)) found = http::Identity{token.name, token.scope == tools::Token::Scope::operate};
+      if (equal_digests(digest, token.sha256))
+        found = http::Identity{token.name, token.scope == tools::Token::Scope::operate};
     }
     return found;
   };

@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kLongestCursor = 128;
 
 std::unexpected<Error> bad_cursor() {
-  return std::unexpected(Error{"bad_cursor", "this cursor was not made by this list; take next_cursor of a page as it is", ""});
+  return std::unexpected(
+      Error{"bad_cursor", "this cursor was not made by this list; take next_cursor of a page as it is", ""});
 }
 
 }  // namespace

@@ -9,13 +9,15 @@ class EngineCommands final : public Commands {
   EngineCommands(engine::Engine& engine, ledger::Ledger& ledger) : engine_(engine), ledger_(ledger) {}
 
   [[nodiscard]] Result<engine::Submitted> submit(run::Run planned) override;
-  [[nodiscard]] Result<engine::StepAdded> add_step(std::string run_id, std::string owner, std::string step_id, std::string digest,
-                                                   engine::Engine::Bind bind) override;
-  [[nodiscard]] Result<void> finish(std::string run_id, std::string owner, run::RunStatus status, std::string result, std::string reason,
-                                    std::string digest) override;
-  [[nodiscard]] Result<void> cancel(std::string run_id, std::string owner, std::string who, std::string reason) override;
+  [[nodiscard]] Result<engine::StepAdded> add_step(std::string run_id, std::string owner, std::string step_id,
+                                                   std::string digest, engine::Engine::Bind bind) override;
+  [[nodiscard]] Result<void> finish(std::string run_id, std::string owner, run::RunStatus status,
+                                    std::string result, std::string reason, std::string digest) override;
+  [[nodiscard]] Result<void> cancel(std::string run_id, std::string owner, std::string who,
+                                    std::string reason) override;
   [[nodiscard]] Result<void> resolve(std::string write_id, engine::Engine::Verdict verdict) override;
-  [[nodiscard]] Result<Breaker> force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
+  [[nodiscard]] Result<Breaker> force_breaker(std::string server, std::string tool, bool open,
+                                              std::string who, std::string why,
                                               std::optional<Duration> span) override;
   [[nodiscard]] bool ready() const override { return engine_.ready(); }
   [[nodiscard]] Result<void> backup(const std::string& path) override { return ledger_.backup(path); }

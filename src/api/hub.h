@@ -6,7 +6,8 @@
 
 namespace holdfast::api {
 
-/// Tells both listeners that a run has changed: the topic of a parked request is its run's id. attach() before the engine starts.
+/// Tells both listeners that a run has changed: the topic of a parked request is its run's id. attach()
+/// before the engine starts.
 class Hub final : public engine::Observer {
  public:
   void attach(http::Server& client, http::Server& admin) { servers_ = {&client, &admin}; }

@@ -15,8 +15,8 @@ namespace holdfast::api {
 class Latencies {
  public:
   void add(std::string_view server, std::string_view tool, double seconds);
-  /// Zero samples for a tool that was never called. The suggestion is one and a half times p99, at least 100 ms, rounded up to two digits,
-  /// once there are 20 samples.
+  /// Zero samples for a tool that was never called. The suggestion is one and a half times p99, at least 100
+  /// ms, rounded up to two digits, once there are 20 samples.
   [[nodiscard]] LatencySummary summary(std::string_view server, std::string_view tool) const;
   /// Every tool with a sample.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> tools() const;

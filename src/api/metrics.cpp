@@ -19,8 +19,10 @@ using prometheus::Histogram;
 /// Tool names of unnamed MCP tools come from submissions: beyond this many, they share the label "other".
 constexpr std::size_t kMostTools = 2000;
 
-const Histogram::BucketBoundaries kCallSeconds{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300};
-const Histogram::BucketBoundaries kCommitSeconds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5};
+const Histogram::BucketBoundaries kCallSeconds{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
+                                               2.5,   5,    10,    30,   60,  120,  300};
+const Histogram::BucketBoundaries kCommitSeconds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                                 0.05,   0.1,   0.25,   0.5,   1,    2.5};
 const Histogram::BucketBoundaries kBatchSize{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000};
 
 Family<Counter>& counters(prometheus::Registry& registry, const char* name, const char* help) {
@@ -40,9 +42,12 @@ double age_seconds(std::optional<Instant> since, Instant now) {
 
 double circuit_value(BreakerState state) {
   switch (state) {
-    case BreakerState::closed: return 0;
-    case BreakerState::half_open: return 1;
-    case BreakerState::open: return 2;
+    case BreakerState::closed:
+      return 0;
+    case BreakerState::half_open:
+      return 1;
+    case BreakerState::open:
+      return 2;
   }
   return 0;
 }
@@ -52,32 +57,52 @@ double circuit_value(BreakerState state) {
 struct MetricsRegistry::Impl {
   explicit Impl(const Clock& c) : clock(c) {
     for (const char* status : {"succeeded", "failed", "cancelled"}) runs_total.Add({{"status", status}});
-    open_runs = {&runs_open.Add({{"status", "queued"}}), &runs_open.Add({{"status", "running"}}), &runs_open.Add({{"status", "waiting"}}),
-                 &runs_open.Add({{"status", "unknown"}})};
+    open_runs = {&runs_open.Add({{"status", "queued"}}), &runs_open.Add({{"status", "running"}}),
+                 &runs_open.Add({{"status", "waiting"}}), &runs_open.Add({{"status", "unknown"}})};
   }
 
   const Clock& clock;
   prometheus::Registry registry;
   Latencies latencies;
-  std::set<std::pair<std::string, std::string>> seen_tools;   // engine thread only
+  std::set<std::pair<std::string, std::string>> seen_tools;  // engine thread only
 
-  Family<Counter>& runs_total = counters(registry, "holdfast_runs_total", "Runs settled since the start, by final status");
-  Family<Gauge>& runs_open = gauge_family(registry, "holdfast_runs_open", "Runs that are not settled, by status");
+  Family<Counter>& runs_total =
+      counters(registry, "holdfast_runs_total", "Runs settled since the start, by final status");
+  Family<Gauge>& runs_open =
+      gauge_family(registry, "holdfast_runs_open", "Runs that are not settled, by status");
   Family<Counter>& attempts = counters(registry, "holdfast_attempts_total", "Attempts finished, by class");
-  Family<Counter>& tool_timeouts = counters(registry, "holdfast_tool_timeouts_total", "Attempts that ran into their deadline");
+  Family<Counter>& tool_timeouts =
+      counters(registry, "holdfast_tool_timeouts_total", "Attempts that ran into their deadline");
   Family<Histogram>& call_seconds = histograms(registry, "holdfast_call_seconds", "Duration of attempts");
-  Family<Counter>& circuit_open = counters(registry, "holdfast_circuit_open_total", "Times that a circuit opened; tool is empty for a server's");
-  Family<Gauge>& circuit_state = gauge_family(registry, "holdfast_circuit_state", "0 closed, 1 half open, 2 open");
-  Gauge& unknown_writes = gauge_family(registry, "holdfast_unknown_writes", "Writes that wait for evidence or a person").Add({});
-  Gauge& oldest_unknown = gauge_family(registry, "holdfast_oldest_unknown_seconds", "Age of the oldest open unknown write").Add({});
-  Gauge& oldest_attempt = gauge_family(registry, "holdfast_oldest_attempt_seconds", "Age of the oldest attempt in flight").Add({});
-  Gauge& last_progress = gauge_family(registry, "holdfast_last_progress_seconds", "Time since anything was last recorded").Add({});
-  Family<Counter>& retries = counters(registry, "holdfast_retries_total", "Repeated sends, by what went wrong before");
-  Counter& budget_exhausted = counters(registry, "holdfast_retry_budget_exhausted_total", "Steps stopped by their run's retry budget").Add({});
-  Counter& late_answers = counters(registry, "holdfast_late_answers_total", "Answers that came after the attempt was given up").Add({});
+  Family<Counter>& circuit_open = counters(registry, "holdfast_circuit_open_total",
+                                           "Times that a circuit opened; tool is empty for a server's");
+  Family<Gauge>& circuit_state =
+      gauge_family(registry, "holdfast_circuit_state", "0 closed, 1 half open, 2 open");
+  Gauge& unknown_writes =
+      gauge_family(registry, "holdfast_unknown_writes", "Writes that wait for evidence or a person").Add({});
+  Gauge& oldest_unknown =
+      gauge_family(registry, "holdfast_oldest_unknown_seconds", "Age of the oldest open unknown write")
+          .Add({});
+  Gauge& oldest_attempt =
+      gauge_family(registry, "holdfast_oldest_attempt_seconds", "Age of the oldest attempt in flight")
+          .Add({});
+  Gauge& last_progress =
+      gauge_family(registry, "holdfast_last_progress_seconds", "Time since anything was last recorded")
+          .Add({});
+  Family<Counter>& retries =
+      counters(registry, "holdfast_retries_total", "Repeated sends, by what went wrong before");
+  Counter& budget_exhausted =
+      counters(registry, "holdfast_retry_budget_exhausted_total", "Steps stopped by their run's retry budget")
+          .Add({});
+  Counter& late_answers =
+      counters(registry, "holdfast_late_answers_total", "Answers that came after the attempt was given up")
+          .Add({});
   Family<Counter>& fallbacks = counters(registry, "holdfast_fallbacks_total", "Steps answered by a fallback");
-  Histogram& commit_seconds = histograms(registry, "holdfast_ledger_commit_seconds", "Duration of durable commits").Add({}, kCommitSeconds);
-  Histogram& batch_size = histograms(registry, "holdfast_ledger_batch_size", "Events decided per commit").Add({}, kBatchSize);
+  Histogram& commit_seconds =
+      histograms(registry, "holdfast_ledger_commit_seconds", "Duration of durable commits")
+          .Add({}, kCommitSeconds);
+  Histogram& batch_size =
+      histograms(registry, "holdfast_ledger_batch_size", "Events decided per commit").Add({}, kBatchSize);
   Gauge& wal_bytes = gauge_family(registry, "holdfast_wal_bytes", "Size of the write-ahead log").Add({});
   std::array<Gauge*, 4> open_runs{};
 
@@ -97,7 +122,8 @@ struct MetricsRegistry::Impl {
 MetricsRegistry::MetricsRegistry(const Clock& clock) : impl_(std::make_unique<Impl>(clock)) {}
 MetricsRegistry::~MetricsRegistry() = default;
 
-void MetricsRegistry::attempt_finished(std::string_view server, std::string_view tool, AttemptClass klass, double seconds, bool timed_out) {
+void MetricsRegistry::attempt_finished(std::string_view server, std::string_view tool, AttemptClass klass,
+                                       double seconds, bool timed_out) {
   prometheus::Labels labels = impl_->tool_labels(server, tool);
   impl_->call_seconds.Add(labels, kCallSeconds).Observe(seconds);
   Counter& timeouts = impl_->tool_timeouts.Add(labels);
@@ -107,20 +133,27 @@ void MetricsRegistry::attempt_finished(std::string_view server, std::string_view
   impl_->latencies.add(server, tool, seconds);
 }
 
-void MetricsRegistry::run_settled(run::RunStatus status) { impl_->runs_total.Add({{"status", std::string(run::word(status))}}).Increment(); }
+void MetricsRegistry::run_settled(run::RunStatus status) {
+  impl_->runs_total.Add({{"status", std::string(run::word(status))}}).Increment();
+}
 
 void MetricsRegistry::retried(Reason or_none, std::string_view reason) {
   impl_->retries.Add({{"reason", std::string(reason.empty() ? word(or_none) : reason)}}).Increment();
 }
 
-void MetricsRegistry::retry_budget_exhausted() { impl_->budget_exhausted.Increment(); }
-void MetricsRegistry::late_answer() { impl_->late_answers.Increment(); }
+void MetricsRegistry::retry_budget_exhausted() {
+  impl_->budget_exhausted.Increment();
+}
+void MetricsRegistry::late_answer() {
+  impl_->late_answers.Increment();
+}
 
 void MetricsRegistry::fallback(std::string_view server, std::string_view tool) {
   impl_->fallbacks.Add(impl_->tool_labels(server, tool)).Increment();
 }
 
-void MetricsRegistry::circuit(std::string_view server, std::string_view tool, BreakerState state, bool opened) {
+void MetricsRegistry::circuit(std::string_view server, std::string_view tool, BreakerState state,
+                              bool opened) {
   const prometheus::Labels labels = impl_->tool_labels(server, tool);
   Counter& opened_total = impl_->circuit_open.Add(labels);
   if (opened) opened_total.Increment();
@@ -132,8 +165,9 @@ void MetricsRegistry::committed(double seconds, std::size_t events) {
   impl_->batch_size.Observe(static_cast<double>(events));
 }
 
-void MetricsRegistry::gauges(const engine::RunsByStatus& open, std::uint64_t unknown_writes, std::optional<Instant> oldest_unknown,
-                             std::optional<Instant> oldest_attempt, Instant last_progress, std::uint64_t wal_bytes) {
+void MetricsRegistry::gauges(const engine::RunsByStatus& open, std::uint64_t unknown_writes,
+                             std::optional<Instant> oldest_unknown, std::optional<Instant> oldest_attempt,
+                             Instant last_progress, std::uint64_t wal_bytes) {
   const std::array counts{open.queued, open.running, open.waiting, open.unknown};
   for (std::size_t i = 0; i < counts.size(); ++i) impl_->open_runs[i]->Set(static_cast<double>(counts[i]));
   impl_->unknown_writes.Set(static_cast<double>(unknown_writes));
@@ -155,6 +189,8 @@ std::string MetricsRegistry::text() {
   return prometheus::TextSerializer{}.Serialize(impl_->registry.Collect());
 }
 
-const Latencies& MetricsRegistry::latencies() const { return impl_->latencies; }
+const Latencies& MetricsRegistry::latencies() const {
+  return impl_->latencies;
+}
 
 }  // namespace holdfast::api

@@ -14,7 +14,8 @@ class MetricsRegistry final : public engine::Metrics {
   explicit MetricsRegistry(const Clock& clock);
   ~MetricsRegistry() override;
 
-  void attempt_finished(std::string_view server, std::string_view tool, AttemptClass klass, double seconds, bool timed_out) override;
+  void attempt_finished(std::string_view server, std::string_view tool, AttemptClass klass, double seconds,
+                        bool timed_out) override;
   void run_settled(run::RunStatus status) override;
   void retried(Reason or_none, std::string_view reason) override;
   void retry_budget_exhausted() override;
@@ -22,8 +23,9 @@ class MetricsRegistry final : public engine::Metrics {
   void fallback(std::string_view server, std::string_view tool) override;
   void circuit(std::string_view server, std::string_view tool, BreakerState state, bool opened) override;
   void committed(double seconds, std::size_t events) override;
-  void gauges(const engine::RunsByStatus& open, std::uint64_t unknown_writes, std::optional<Instant> oldest_unknown,
-              std::optional<Instant> oldest_attempt, Instant last_progress, std::uint64_t wal_bytes) override;
+  void gauges(const engine::RunsByStatus& open, std::uint64_t unknown_writes,
+              std::optional<Instant> oldest_unknown, std::optional<Instant> oldest_attempt,
+              Instant last_progress, std::uint64_t wal_bytes) override;
 
   /// Prometheus text (0.0.4). Ages are as of now.
   [[nodiscard]] std::string text();

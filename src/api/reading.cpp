@@ -30,9 +30,13 @@ bool all_digits(std::string_view text) {
 }
 
 /// Names come from outside: cut to what fits a message.
-std::string shown(std::string_view name) { return "'" + std::string(name.substr(0, 64)) + "'"; }
+std::string shown(std::string_view name) {
+  return "'" + std::string(name.substr(0, 64)) + "'";
+}
 
-std::string place(std::string_view name) { return "/" + json::escape_token(name); }
+std::string place(std::string_view name) {
+  return "/" + json::escape_token(name);
+}
 
 }  // namespace
 
@@ -51,10 +55,12 @@ Result<void> check_query(const http::Request& request, std::initializer_list<std
   for (const auto& [name, value] : request.query) {
     if (std::ranges::find(known, name) == known.end()) {
       std::string message = "unknown query parameter " + shown(name);
-      if (known.size() > 0) message += "; the nearest known one is '" + std::string(nearest(name, known)) + "'";
+      if (known.size() > 0)
+        message += "; the nearest known one is '" + std::string(nearest(name, known)) + "'";
       return fault("unknown_parameter", message);
     }
-    if (name != "label" && request.query.count(name) > 1) return fault("bad_parameter", "query parameter " + shown(name) + " is given twice");
+    if (name != "label" && request.query.count(name) > 1)
+      return fault("bad_parameter", "query parameter " + shown(name) + " is given twice");
   }
   return {};
 }
@@ -86,11 +92,13 @@ Result<std::uint32_t> read_limit(const http::Request& request) {
 Result<std::int64_t> read_count(std::string_view what, std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!all_digits(text) || error != std::errc{}) return fault("bad_parameter", std::string(what) + " must be a whole number, 0 or more");
+  if (!all_digits(text) || error != std::errc{})
+    return fault("bad_parameter", std::string(what) + " must be a whole number, 0 or more");
   return value;
 }
 
-Result<std::shared_ptr<const Body>> read_body(const http::Request& request, std::size_t depth, bool empty_is_object) {
+Result<std::shared_ptr<const Body>> read_body(const http::Request& request, std::size_t depth,
+                                              bool empty_is_object) {
   auto body = std::make_shared<Body>();
   body->text = request.body.empty() && empty_is_object ? "{}" : request.body;
   auto root = json::parse(body->text, json::Limits{.depth = depth});
@@ -104,7 +112,8 @@ Result<void> check_members(const json::Value& object, std::initializer_list<std:
   for (const json::Member& member : object.members) {
     if (std::ranges::find(known, member.name) != known.end()) continue;
     return fault("unknown_member",
-                 "unknown member " + shown(member.name) + "; the nearest known one is '" + std::string(nearest(member.name, known)) + "'",
+                 "unknown member " + shown(member.name) + "; the nearest known one is '" +
+                     std::string(nearest(member.name, known)) + "'",
                  place(member.name));
   }
   return {};
@@ -113,23 +122,29 @@ Result<void> check_members(const json::Value& object, std::initializer_list<std:
 Result<std::string> read_text(const json::Value& object, std::string_view name, std::size_t longest) {
   const json::Value* value = object.find(name);
   if (!value || value->is(json::Kind::null)) return std::string{};
-  if (!value->is(json::Kind::string)) return fault("bad_request", std::string(name) + " must be a string", place(name));
+  if (!value->is(json::Kind::string))
+    return fault("bad_request", std::string(name) + " must be a string", place(name));
   std::string text = value->text();
   if (text.size() > longest) {
-    return fault("bad_request", std::string(name) + " may have " + std::to_string(longest) + " bytes at most", place(name));
+    return fault("bad_request", std::string(name) + " may have " + std::to_string(longest) + " bytes at most",
+                 place(name));
   }
-  if (text.find('\0') != std::string::npos) return fault("bad_request", std::string(name) + " must not contain U+0000", place(name));
+  if (text.find('\0') != std::string::npos)
+    return fault("bad_request", std::string(name) + " must not contain U+0000", place(name));
   return text;
 }
 
 Result<std::optional<Duration>> read_duration(const json::Value& object, std::string_view name) {
   const json::Value* value = object.find(name);
   if (!value || value->is(json::Kind::null)) return std::nullopt;
-  if (const auto ms = value->integer(); ms && *ms > 0 && *ms <= kLongestDuration.count()) return Duration{*ms};
+  if (const auto ms = value->integer(); ms && *ms > 0 && *ms <= kLongestDuration.count())
+    return Duration{*ms};
   if (value->is(json::Kind::string)) {
     if (const auto duration = parse_duration(value->text())) return *duration;
   }
-  return fault("bad_duration", std::string(name) + " must be a duration such as 30s or 2h, or whole milliseconds above 0", place(name));
+  return fault("bad_duration",
+               std::string(name) + " must be a duration such as 30s or 2h, or whole milliseconds above 0",
+               place(name));
 }
 
 Result<std::optional<Instant>> read_deadline(const json::Value& object, std::string_view name, Instant now) {
@@ -141,8 +156,10 @@ Result<std::optional<Instant>> read_deadline(const json::Value& object, std::str
   if (value->is(json::Kind::string)) {
     if (const auto at = parse_rfc3339(value->text()); at && *at > now) return *at;
   }
-  return fault("bad_deadline", std::string(name) + " must be a duration such as 2h, or an RFC 3339 instant that is still to come",
-               place(name));
+  return fault(
+      "bad_deadline",
+      std::string(name) + " must be a duration such as 2h, or an RFC 3339 instant that is still to come",
+      place(name));
 }
 
 }  // namespace holdfast::api

@@ -15,7 +15,8 @@ void wait_field(json::Writer& w, const run::Wait& wait, bool shown) {
 }
 
 bool needs_person(const run::Run& run) {
-  return run.status == run::RunStatus::unknown || (run.status == run::RunStatus::waiting && run.wait.what == run::WaitFor::human);
+  return run.status == run::RunStatus::unknown ||
+         (run.status == run::RunStatus::waiting && run.wait.what == run::WaitFor::human);
 }
 
 void urls_field(json::Writer& w, std::string_view id) {
@@ -125,7 +126,8 @@ void render_attempt(json::Writer& w, const run::Run& run, const run::Attempt& at
   w.field("n", attempt.n);
   w.field("started_at", format_rfc3339(attempt.started_at));
   w.field("deadline_ms", static_cast<std::int64_t>(attempt.deadline.count()));
-  w.field("waited_ms", std::max<std::int64_t>(0, (attempt.finished_at.value_or(now) - attempt.started_at).count()));
+  w.field("waited_ms",
+          std::max<std::int64_t>(0, (attempt.finished_at.value_or(now) - attempt.started_at).count()));
   w.field("kind", word(attempt.kind));
   w.field("delivery", word(attempt.delivery));
   w.field("phase", word(attempt.phase));

@@ -17,7 +17,8 @@ void render_attempt(json::Writer& w, const run::Run& run, const run::Attempt& at
 void render_event(json::Writer& w, const run::Event& event);
 
 /// One entry of GET /v1/unknowns. `catalog` tells how the tool can be asked.
-void render_unknown(json::Writer& w, const ledger::UnknownEntry& entry, const tools::Catalog& catalog, Instant now);
+void render_unknown(json::Writer& w, const ledger::UnknownEntry& entry, const tools::Catalog& catalog,
+                    Instant now);
 void render_breaker(json::Writer& w, const Breaker& breaker);
 void render_audit(json::Writer& w, const ledger::AuditEntry& entry);
 
@@ -25,7 +26,7 @@ void render_audit(json::Writer& w, const ledger::AuditEntry& entry);
 struct LatencySummary {
   std::uint64_t samples = 0;
   std::int64_t p50_ms = 0, p95_ms = 0, p99_ms = 0;
-  std::optional<std::int64_t> suggested_deadline_ms;   // empty: too few samples to say
+  std::optional<std::int64_t> suggested_deadline_ms;  // empty: too few samples to say
 };
 void render_tool(json::Writer& w, const tools::ToolConfig& tool, const LatencySummary& latency);
 

@@ -81,12 +81,16 @@ std::string suggested_check(const run::Step& step, const tools::Catalog& catalog
   const std::string key = step.write ? step.write->key : std::string{};
   if (tool && tool->policy.check) {
     const CheckRule& check = *tool->policy.check;
-    return "Call " + check.tool + " on " + (check.server.empty() ? step.spec.server : check.server) + " with " + check.args +
-           " (key " + key + "): the write landed if " + (check.found.pointer.empty() ? "the answer" : check.found.pointer) +
+    return "Call " + check.tool + " on " + (check.server.empty() ? step.spec.server : check.server) +
+           " with " + check.args + " (key " + key + "): the write landed if " +
+           (check.found.pointer.empty() ? "the answer" : check.found.pointer) +
            (check.found.negate ? " differs from " : " is ") + check.found.value + ".";
   }
-  if (tool && tool->policy.key) return "Look on " + step.spec.server + " for the request with key " + key + ", target " + step.target + ".";
-  return "Look on " + step.spec.server + " whether " + step.spec.tool + " took effect on " + step.target + " after the time of sending.";
+  if (tool && tool->policy.key)
+    return "Look on " + step.spec.server + " for the request with key " + key + ", target " + step.target +
+           ".";
+  return "Look on " + step.spec.server + " whether " + step.spec.tool + " took effect on " + step.target +
+         " after the time of sending.";
 }
 
 void optional_number(json::Writer& w, std::string_view name, bool known, std::int64_t value) {
@@ -100,10 +104,11 @@ void optional_number(json::Writer& w, std::string_view name, bool known, std::in
 
 }  // namespace
 
-void render_unknown(json::Writer& w, const ledger::UnknownEntry& entry, const tools::Catalog& catalog, Instant now) {
+void render_unknown(json::Writer& w, const ledger::UnknownEntry& entry, const tools::Catalog& catalog,
+                    Instant now) {
   const run::Step& step = entry.state;
   if (!step.write) return w.null();
-  run::Run run;   // only what an attempt's row asks of its run: the id, and the step's name at its place
+  run::Run run;  // only what an attempt's row asks of its run: the id, and the step's name at its place
   run.id = entry.run_id;
   run.steps.resize(entry.step + 1);
   run.steps.back().spec.id = step.spec.id;
@@ -188,7 +193,8 @@ void render_tool(json::Writer& w, const tools::ToolConfig& tool, const LatencySu
   optional_number(w, "p50_ms", measured, latency.p50_ms);
   optional_number(w, "p95_ms", measured, latency.p95_ms);
   optional_number(w, "p99_ms", measured, latency.p99_ms);
-  optional_number(w, "suggested_deadline_ms", latency.suggested_deadline_ms.has_value(), latency.suggested_deadline_ms.value_or(0));
+  optional_number(w, "suggested_deadline_ms", latency.suggested_deadline_ms.has_value(),
+                  latency.suggested_deadline_ms.value_or(0));
   w.field("measured", measured);
   w.end_object();
 }

@@ -1,5 +1,6 @@
 #pragma once
-// The handlers of both listeners. A handler reads what is committed, posts commands, and renders; it holds no state of its own.
+// The handlers of both listeners. A handler reads what is committed, posts commands, and renders; it holds no
+// state of its own.
 #include "api/service.h"
 #include "http/server.h"
 
@@ -12,7 +13,7 @@ void add_open_run_routes(http::Server& server, const Service& service, http::Acc
 void add_event_routes(http::Server& server, const Service& service, http::Access access);
 void add_unknown_routes(http::Server& server, const Service& service);
 void add_breaker_routes(http::Server& server, const Service& service);
-void add_operator_routes(http::Server& server, const Service& service);   // tools, audit, metrics, backup
+void add_operator_routes(http::Server& server, const Service& service);  // tools, audit, metrics, backup
 
 /// Everything of the client listener, and everything of the admin listener (which has the run routes too).
 void add_client_listener(http::Server& server, const Service& service);
@@ -20,8 +21,9 @@ void add_admin_listener(http::Server& server, const Service& service);
 
 // Shared by the handlers of runs.
 
-/// The run that the request's path names, else `run_not_found`. Every token may read a run whose id it was given (an id has 80 random
-/// bits); lists show a client token its own runs only, and the engine lets it change no other.
+/// The run that the request's path names, else `run_not_found`. Every token may read a run whose id it was
+/// given (an id has 80 random bits); lists show a client token its own runs only, and the engine lets it
+/// change no other.
 [[nodiscard]] Result<run::Run> find_run(const Service& service, const http::Request& request);
 [[nodiscard]] Error run_not_found(std::string_view id);
 [[nodiscard]] http::Response json_response(std::string body, int status = 200);

@@ -12,8 +12,9 @@ http::Outcome list_breakers(const Service& service, const http::Request& request
   if (!breakers) return failure(breakers.error());
   const auto part = slice(request, 'b', breakers->size());
   if (!part) return failure(part.error());
-  return json_response(render_page(part->end - part->begin, part->next_cursor,
-                                   [&](json::Writer& w, std::size_t i) { render_breaker(w, (*breakers)[part->begin + i]); }));
+  return json_response(
+      render_page(part->end - part->begin, part->next_cursor,
+                  [&](json::Writer& w, std::size_t i) { render_breaker(w, (*breakers)[part->begin + i]); }));
 }
 
 http::Outcome force(const Service& service, const http::Request& request, bool open) {
@@ -31,7 +32,8 @@ http::Outcome force(const Service& service, const http::Request& request, bool o
   const auto span = read_duration(root, "for");
   if (!span) return failure(span.error());
   const auto tool = request.parameters.find("tool");
-  const auto breaker = service.commands.force_breaker(request.parameters.at("server"), tool == request.parameters.end() ? "" : tool->second,
+  const auto breaker = service.commands.force_breaker(request.parameters.at("server"),
+                                                      tool == request.parameters.end() ? "" : tool->second,
                                                       open, who(request.identity), std::move(*reason), *span);
   if (!breaker) return failure(breaker.error());
   std::string out;
@@ -45,7 +47,8 @@ http::Outcome force(const Service& service, const http::Request& request, bool o
 void add_breaker_routes(http::Server& server, const Service& service) {
   const auto opens = [&service](http::Request& r) { return force(service, r, true); };
   const auto closes = [&service](http::Request& r) { return force(service, r, false); };
-  server.route("GET", "/v1/breakers", http::Access::operate, [&service](http::Request& r) { return list_breakers(service, r); });
+  server.route("GET", "/v1/breakers", http::Access::operate,
+               [&service](http::Request& r) { return list_breakers(service, r); });
   server.route("POST", "/v1/breakers/{server}/open", http::Access::operate, opens);
   server.route("POST", "/v1/breakers/{server}/close", http::Access::operate, closes);
   server.route("POST", "/v1/breakers/{server}/{tool}/open", http::Access::operate, opens);

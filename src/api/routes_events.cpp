@@ -23,7 +23,9 @@ Result<std::int64_t> read_after(const http::Request& request) {
 }
 
 /// Nothing will ever follow the event `after`.
-bool complete(const run::Run& run, std::int64_t after) { return run.settled() && after >= run.last_event; }
+bool complete(const run::Run& run, std::int64_t after) {
+  return run.settled() && after >= run.last_event;
+}
 
 std::string events_json(const std::vector<run::Event>& events, std::int64_t after) {
   std::string out;
@@ -85,7 +87,8 @@ http::Outcome stream(const Service& service, http::Request& request) {
   }
   request.watch(request.parameters.at("id"));
   const auto run = find_run(service, request);
-  const auto events = run ? service.reader.events(run->seq, after, kEventsPerPage) : std::unexpected(run.error());
+  const auto events =
+      run ? service.reader.events(run->seq, after, kEventsPerPage) : std::unexpected(run.error());
   if (!events) {
     // In the middle of a stream the only honest answer is its end: the reader comes back with Last-Event-ID.
     if (kept) return http::Stream{.data = "", .until = service.clock.now(), .end = true};

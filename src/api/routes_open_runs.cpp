@@ -11,7 +11,8 @@ namespace holdfast::api {
 namespace {
 
 bool still_going(const run::Step& step) {
-  return step.status == run::StepStatus::pending || step.status == run::StepStatus::running || step.status == run::StepStatus::waiting;
+  return step.status == run::StepStatus::pending || step.status == run::StepStatus::running ||
+         step.status == run::StepStatus::waiting;
 }
 
 std::optional<std::size_t> index_of(const run::Run& run, std::string_view step_id) {
@@ -21,7 +22,9 @@ std::optional<std::size_t> index_of(const run::Run& run, std::string_view step_i
   return std::nullopt;
 }
 
-Error step_not_found(std::string_view id) { return Error{"step_not_found", "the run has no step " + std::string(id.substr(0, 128)), ""}; }
+Error step_not_found(std::string_view id) {
+  return Error{"step_not_found", "the run has no step " + std::string(id.substr(0, 128)), ""};
+}
 
 /// What an accepted step's request keeps while it waits for the outcome.
 struct AddedState {
@@ -31,19 +34,23 @@ struct AddedState {
 };
 
 /// Posts the step; the state says which step to wait for and how to answer.
-Result<AddedState> add_step(const Service& service, const http::Request& request, std::optional<Duration> wait) {
+Result<AddedState> add_step(const Service& service, const http::Request& request,
+                            std::optional<Duration> wait) {
   const auto body = read_body(request, service.catalog.config().limits.json_depth);
   if (!body) return std::unexpected(body.error());
   const json::Value* id = (*body)->root.find("id");
   if (!id || !id->is(json::Kind::string) || !is_name(id->text())) {
-    return std::unexpected(Error{"bad_submission", "id must be a name of letters, digits, '_', '.' and '-', at most 128", "/id"});
+    return std::unexpected(Error{
+        "bad_submission", "id must be a name of letters, digits, '_', '.' and '-', at most 128", "/id"});
   }
   const std::string& run_id = request.parameters.at("id");
   if (!is_run_id(run_id)) return std::unexpected(run_not_found(run_id));
-  auto bind = [body = *body, context = service.plan_context()](const run::Run& run) { return run::plan_step(body->root, run, context); };
+  auto bind = [body = *body, context = service.plan_context()](const run::Run& run) {
+    return run::plan_step(body->root, run, context);
+  };
   AddedState state{.step_id = id->text()};
-  const auto added = service.commands.add_step(run_id, owner_scope(request.identity), state.step_id, run::step_digest((*body)->root),
-                                               std::move(bind));
+  const auto added = service.commands.add_step(run_id, owner_scope(request.identity), state.step_id,
+                                               run::step_digest((*body)->root), std::move(bind));
   if (!added) return std::unexpected(added.error());
   state.status = added->replayed ? 200 : 201;
   if (wait && wait->count() > 0) state.until = service.clock.now() + *wait;
@@ -70,7 +77,8 @@ http::Outcome post_step(const Service& service, http::Request& request) {
   const auto index = index_of(*run, state.step_id);
   if (!index) return failure(step_not_found(state.step_id));
   const Instant now = service.clock.now();
-  if (still_going(run->steps[*index]) && state.until && *state.until > now && !request.waited_out) return http::Park{*state.until};
+  if (still_going(run->steps[*index]) && state.until && *state.until > now && !request.waited_out)
+    return http::Park{*state.until};
   http::Response response = json_response(step_json(*run, *index, now), state.status);
   response.headers.emplace_back("Location", "/v1/runs/" + run->id + "/steps/" + state.step_id);
   if (state.status == 200) response.headers.emplace_back("Idempotency-Replayed", "true");
@@ -123,8 +131,9 @@ http::Outcome finish_run(const Service& service, const http::Request& request) {
   if (!finish) return failure(finish.error());
   const std::string& id = request.parameters.at("id");
   if (!is_run_id(id)) return failure(run_not_found(id));
-  const auto done = service.commands.finish(id, owner_scope(request.identity), finish->status, std::move(finish->result),
-                                            std::move(finish->reason), std::move(finish->digest));
+  const auto done =
+      service.commands.finish(id, owner_scope(request.identity), finish->status, std::move(finish->result),
+                              std::move(finish->reason), std::move(finish->digest));
   if (!done) return failure(done.error());
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
@@ -134,9 +143,12 @@ http::Outcome finish_run(const Service& service, const http::Request& request) {
 }  // namespace
 
 void add_open_run_routes(http::Server& server, const Service& service, http::Access access) {
-  server.route("POST", "/v1/runs/{id}/steps", access, [&service](http::Request& r) { return post_step(service, r); });
-  server.route("GET", "/v1/runs/{id}/steps/{step}", access, [&service](http::Request& r) { return get_step(service, r); });
-  server.route("POST", "/v1/runs/{id}/finish", access, [&service](http::Request& r) { return finish_run(service, r); });
+  server.route("POST", "/v1/runs/{id}/steps", access,
+               [&service](http::Request& r) { return post_step(service, r); });
+  server.route("GET", "/v1/runs/{id}/steps/{step}", access,
+               [&service](http::Request& r) { return get_step(service, r); });
+  server.route("POST", "/v1/runs/{id}/finish", access,
+               [&service](http::Request& r) { return finish_run(service, r); });
 }
 
 }  // namespace holdfast::api

@@ -18,7 +18,8 @@ std::vector<const tools::ToolConfig*> known_tools(const Service& service) {
   for (const auto& [server, tool] : service.metrics.latencies().tools()) {
     if (found.contains({server, tool})) continue;
     const tools::ToolConfig* config = service.catalog.find(server, tool);
-    // The rules of unnamed tools are shared by all of a server's: only an entry that carries this name can be shown under it.
+    // The rules of unnamed tools are shared by all of a server's: only an entry that carries this name can be
+    // shown under it.
     if (config && config->policy.tool == tool) found[{server, tool}] = config;
   }
   std::vector<const tools::ToolConfig*> out;
@@ -31,10 +32,11 @@ http::Outcome list_tools(const Service& service, const http::Request& request) {
   const auto all = known_tools(service);
   const auto part = slice(request, 't', all.size());
   if (!part) return failure(part.error());
-  return json_response(render_page(part->end - part->begin, part->next_cursor, [&](json::Writer& w, std::size_t i) {
-    const tools::ToolConfig& tool = *all[part->begin + i];
-    render_tool(w, tool, service.metrics.latencies().summary(tool.policy.server, tool.policy.tool));
-  }));
+  return json_response(
+      render_page(part->end - part->begin, part->next_cursor, [&](json::Writer& w, std::size_t i) {
+        const tools::ToolConfig& tool = *all[part->begin + i];
+        render_tool(w, tool, service.metrics.latencies().summary(tool.policy.server, tool.policy.tool));
+      }));
 }
 
 http::Outcome list_audit(const Service& service, const http::Request& request) {
@@ -50,7 +52,8 @@ http::Outcome list_audit(const Service& service, const http::Request& request) {
   const auto entries = service.reader.audit(before, *limit);
   if (!entries) return failure(entries.error());
   const std::string next = entries->size() < *limit ? "" : make_cursor('o', {entries->back().seq});
-  return json_response(render_page(entries->size(), next, [&](json::Writer& w, std::size_t i) { render_audit(w, (*entries)[i]); }));
+  return json_response(render_page(entries->size(), next,
+                                   [&](json::Writer& w, std::size_t i) { render_audit(w, (*entries)[i]); }));
 }
 
 http::Outcome show_metrics(const Service& service) {
@@ -67,7 +70,8 @@ http::Outcome make_backup(const Service& service, const http::Request& request) 
   const auto path = read_text((*body)->root, "path");
   if (!path) return failure(path.error());
   if (path->empty() || path->front() != '/') {
-    return failure(Error{"bad_request", "path must be the absolute path of a file that does not exist yet", "/path"});
+    return failure(
+        Error{"bad_request", "path must be the absolute path of a file that does not exist yet", "/path"});
   }
   if (const auto done = service.commands.backup(*path); !done) return failure(done.error());
   std::string out;
@@ -81,10 +85,14 @@ http::Outcome make_backup(const Service& service, const http::Request& request) 
 }  // namespace
 
 void add_operator_routes(http::Server& server, const Service& service) {
-  server.route("GET", "/v1/tools", http::Access::operate, [&service](http::Request& r) { return list_tools(service, r); });
-  server.route("GET", "/v1/audit", http::Access::operate, [&service](http::Request& r) { return list_audit(service, r); });
-  server.route("GET", "/metrics", http::Access::operate, [&service](http::Request&) { return show_metrics(service); });
-  server.route("POST", "/v1/backup", http::Access::operate, [&service](http::Request& r) { return make_backup(service, r); });
+  server.route("GET", "/v1/tools", http::Access::operate,
+               [&service](http::Request& r) { return list_tools(service, r); });
+  server.route("GET", "/v1/audit", http::Access::operate,
+               [&service](http::Request& r) { return list_audit(service, r); });
+  server.route("GET", "/metrics", http::Access::operate,
+               [&service](http::Request&) { return show_metrics(service); });
+  server.route("POST", "/v1/backup", http::Access::operate,
+               [&service](http::Request& r) { return make_backup(service, r); });
 }
 
 }  // namespace holdfast::api

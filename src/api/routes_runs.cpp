@@ -17,7 +17,8 @@ Result<std::string> submit_key(const http::Request& request) {
     return std::unexpected(Error{"bad_key", "Idempotency-Key is given more than once; give exactly one", ""});
   }
   if (!is_key(first->second)) {
-    return std::unexpected(Error{"bad_key", "Idempotency-Key must be 1 to 255 printable ASCII characters, not all blanks", ""});
+    return std::unexpected(
+        Error{"bad_key", "Idempotency-Key must be 1 to 255 printable ASCII characters, not all blanks", ""});
   }
   return first->second;
 }
@@ -43,13 +44,16 @@ http::Outcome submit(const Service& service, const http::Request& request) {
   const auto stored = service.reader.run(submitted->run_id);
   if (!stored) return failure(stored.error());
   if (!*stored) return failure(Error{"storage_error", "the run was accepted and can't be read back now", ""});
-  http::Response response = json_response(run_json(**stored, service.clock.now()), submitted->replayed ? 200 : 201);
+  http::Response response =
+      json_response(run_json(**stored, service.clock.now()), submitted->replayed ? 200 : 201);
   response.headers.emplace_back("Location", "/v1/runs/" + submitted->run_id);
   if (submitted->replayed) response.headers.emplace_back("Idempotency-Replayed", "true");
   return response;
 }
 
-bool nothing_to_wait_for(const run::Run& run) { return run.settled() || run.status == run::RunStatus::unknown; }
+bool nothing_to_wait_for(const run::Run& run) {
+  return run.settled() || run.status == run::RunStatus::unknown;
+}
 
 http::Outcome get_run(const Service& service, http::Request& request) {
   if (auto ok = check_query(request, {"wait"}); !ok) return failure(ok.error());
@@ -66,7 +70,8 @@ http::Outcome get_run(const Service& service, http::Request& request) {
 }
 
 Result<ledger::RunFilter> read_filter(const http::Request& request) {
-  if (auto ok = check_query(request, {"status", "name", "label", "limit", "cursor"}); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_query(request, {"status", "name", "label", "limit", "cursor"}); !ok)
+    return std::unexpected(ok.error());
   ledger::RunFilter filter;
   const auto limit = read_limit(request);
   if (!limit) return std::unexpected(limit.error());
@@ -76,19 +81,23 @@ Result<ledger::RunFilter> read_filter(const http::Request& request) {
   if (const auto status = request.query_value("status")) {
     filter.status = run::from_word<run::RunStatus>(*status);
     if (!filter.status) {
-      return std::unexpected(Error{"bad_parameter", "status must be one of queued, running, waiting, unknown, succeeded, failed, cancelled", ""});
+      return std::unexpected(
+          Error{"bad_parameter",
+                "status must be one of queued, running, waiting, unknown, succeeded, failed, cancelled", ""});
     }
   }
   const auto [first, last] = request.query.equal_range("label");
   for (auto it = first; it != last; ++it) {
     const auto colon = it->second.find(':');
-    if (colon == std::string::npos || colon == 0) return std::unexpected(Error{"bad_parameter", "label must be name:value", ""});
+    if (colon == std::string::npos || colon == 0)
+      return std::unexpected(Error{"bad_parameter", "label must be name:value", ""});
     filter.labels.emplace_back(it->second.substr(0, colon), it->second.substr(colon + 1));
   }
   if (const auto cursor = request.query_value("cursor")) {
     const auto numbers = read_cursor('r', 1, *cursor);
     if (!numbers) return std::unexpected(numbers.error());
-    if (numbers->front() <= 0) return std::unexpected(Error{"bad_cursor", "this cursor was not made by this list", ""});
+    if (numbers->front() <= 0)
+      return std::unexpected(Error{"bad_cursor", "this cursor was not made by this list", ""});
     filter.before_seq = numbers->front();
   }
   return filter;
@@ -101,7 +110,8 @@ http::Outcome list_runs(const Service& service, const http::Request& request) {
   if (!runs) return failure(runs.error());
   const Instant now = service.clock.now();
   const std::string next = runs->size() < filter->limit ? "" : make_cursor('r', {runs->back().seq});
-  return json_response(render_page(runs->size(), next, [&](json::Writer& w, std::size_t i) { render_run(w, (*runs)[i], now); }));
+  return json_response(render_page(runs->size(), next,
+                                   [&](json::Writer& w, std::size_t i) { render_run(w, (*runs)[i], now); }));
 }
 
 http::Outcome list_attempts(const Service& service, const http::Request& request) {
@@ -119,8 +129,10 @@ http::Outcome list_attempts(const Service& service, const http::Request& request
   const auto rows = service.reader.attempts(run->seq, after_row, *limit);
   if (!rows) return failure(rows.error());
   const Instant now = service.clock.now();
-  const std::string next = rows->size() < *limit ? "" : make_cursor('a', {after_row + static_cast<std::int64_t>(rows->size())});
-  return json_response(render_page(rows->size(), next, [&](json::Writer& w, std::size_t i) { render_attempt(w, *run, (*rows)[i], now); }));
+  const std::string next =
+      rows->size() < *limit ? "" : make_cursor('a', {after_row + static_cast<std::int64_t>(rows->size())});
+  return json_response(render_page(
+      rows->size(), next, [&](json::Writer& w, std::size_t i) { render_attempt(w, *run, (*rows)[i], now); }));
 }
 
 http::Outcome cancel_run(const Service& service, const http::Request& request) {
@@ -132,7 +144,8 @@ http::Outcome cancel_run(const Service& service, const http::Request& request) {
   if (!reason) return failure(reason.error());
   const std::string& id = request.parameters.at("id");
   if (!is_run_id(id)) return failure(run_not_found(id));
-  const auto done = service.commands.cancel(id, owner_scope(request.identity), who(request.identity), std::move(*reason));
+  const auto done =
+      service.commands.cancel(id, owner_scope(request.identity), who(request.identity), std::move(*reason));
   if (!done) return failure(done.error());
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
@@ -145,8 +158,10 @@ void add_run_routes(http::Server& server, const Service& service, http::Access a
   server.route("POST", "/v1/runs", access, [&service](http::Request& r) { return submit(service, r); });
   server.route("GET", "/v1/runs", access, [&service](http::Request& r) { return list_runs(service, r); });
   server.route("GET", "/v1/runs/{id}", access, [&service](http::Request& r) { return get_run(service, r); });
-  server.route("GET", "/v1/runs/{id}/attempts", access, [&service](http::Request& r) { return list_attempts(service, r); });
-  server.route("POST", "/v1/runs/{id}/cancel", access, [&service](http::Request& r) { return cancel_run(service, r); });
+  server.route("GET", "/v1/runs/{id}/attempts", access,
+               [&service](http::Request& r) { return list_attempts(service, r); });
+  server.route("POST", "/v1/runs/{id}/cancel", access,
+               [&service](http::Request& r) { return cancel_run(service, r); });
 }
 
 }  // namespace holdfast::api

@@ -14,7 +14,8 @@ Error write_not_found(std::string_view id) {
 }
 
 Result<ledger::UnknownFilter> read_filter(const http::Request& request) {
-  if (auto ok = check_query(request, {"state", "server", "tool", "limit", "cursor"}); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_query(request, {"state", "server", "tool", "limit", "cursor"}); !ok)
+    return std::unexpected(ok.error());
   ledger::UnknownFilter filter;
   const auto limit = read_limit(request);
   if (!limit) return std::unexpected(limit.error());
@@ -22,7 +23,8 @@ Result<ledger::UnknownFilter> read_filter(const http::Request& request) {
   filter.server = request.query_value("server");
   filter.tool = request.query_value("tool");
   const std::string state = request.query_value("state").value_or("open");
-  if (state != "open" && state != "all") return std::unexpected(Error{"bad_parameter", "state must be open or all", ""});
+  if (state != "open" && state != "all")
+    return std::unexpected(Error{"bad_parameter", "state must be open or all", ""});
   filter.open_only = state == "open";
   if (const auto cursor = request.query_value("cursor")) {
     const auto numbers = read_cursor('u', 3, *cursor);
@@ -46,8 +48,9 @@ http::Outcome list_unknowns(const Service& service, const http::Request& request
   if (!entries) return failure(entries.error());
   const Instant now = service.clock.now();
   const std::string next = entries->size() < filter->limit ? "" : cursor_after(entries->back());
-  return json_response(render_page(entries->size(), next,
-                                   [&](json::Writer& w, std::size_t i) { render_unknown(w, (*entries)[i], service.catalog, now); }));
+  return json_response(render_page(entries->size(), next, [&](json::Writer& w, std::size_t i) {
+    render_unknown(w, (*entries)[i], service.catalog, now);
+  }));
 }
 
 /// The entry of a write that is or was unknown.
@@ -73,7 +76,8 @@ Result<engine::Engine::Verdict> read_verdict(const Service& service, const http:
   const auto body = read_body(request, service.catalog.config().limits.json_depth);
   if (!body) return std::unexpected(body.error());
   const json::Value& root = (*body)->root;
-  if (auto ok = check_members(root, {"verdict", "result", "note", "deadline"}); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_members(root, {"verdict", "result", "note", "deadline"}); !ok)
+    return std::unexpected(ok.error());
   engine::Engine::Verdict verdict;
   const auto word = read_text(root, "verdict");
   if (!word) return std::unexpected(word.error());
@@ -119,12 +123,15 @@ http::Outcome resolve_unknown(const Service& service, const http::Request& reque
 }  // namespace
 
 void add_unknown_routes(http::Server& server, const Service& service) {
-  server.route("GET", "/v1/unknowns", http::Access::operate, [&service](http::Request& r) { return list_unknowns(service, r); });
-  server.route("GET", "/v1/unknowns/{id}", http::Access::operate, [&service](http::Request& r) -> http::Outcome {
-    if (auto ok = check_query(r, {}); !ok) return failure(ok.error());
-    return show_unknown(service, r.parameters.at("id"));
-  });
-  server.route("POST", "/v1/unknowns/{id}/resolve", http::Access::operate, [&service](http::Request& r) { return resolve_unknown(service, r); });
+  server.route("GET", "/v1/unknowns", http::Access::operate,
+               [&service](http::Request& r) { return list_unknowns(service, r); });
+  server.route("GET", "/v1/unknowns/{id}", http::Access::operate,
+               [&service](http::Request& r) -> http::Outcome {
+                 if (auto ok = check_query(r, {}); !ok) return failure(ok.error());
+                 return show_unknown(service, r.parameters.at("id"));
+               });
+  server.route("POST", "/v1/unknowns/{id}/resolve", http::Access::operate,
+               [&service](http::Request& r) { return resolve_unknown(service, r); });
 }
 
 }  // namespace holdfast::api

@@ -13,20 +13,24 @@ namespace holdfast::api {
 
 class MetricsRegistry;
 
-/// The engine's commands, waited for. Every function blocks the calling handler until the commit that makes its answer true, at most
-/// 30 s (`commit_timeout`: the command may still take effect). Thread-safe. Errors as in engine.h.
+/// The engine's commands, waited for. Every function blocks the calling handler until the commit that makes
+/// its answer true, at most 30 s (`commit_timeout`: the command may still take effect). Thread-safe. Errors
+/// as in engine.h.
 class Commands {
  public:
   virtual ~Commands() = default;
   [[nodiscard]] virtual Result<engine::Submitted> submit(run::Run planned) = 0;
   /// `owner`: only a run of this owner counts as found; empty for any.
-  [[nodiscard]] virtual Result<engine::StepAdded> add_step(std::string run_id, std::string owner, std::string step_id, std::string digest,
+  [[nodiscard]] virtual Result<engine::StepAdded> add_step(std::string run_id, std::string owner,
+                                                           std::string step_id, std::string digest,
                                                            engine::Engine::Bind bind) = 0;
-  [[nodiscard]] virtual Result<void> finish(std::string run_id, std::string owner, run::RunStatus status, std::string result,
-                                            std::string reason, std::string digest) = 0;
-  [[nodiscard]] virtual Result<void> cancel(std::string run_id, std::string owner, std::string who, std::string reason) = 0;
+  [[nodiscard]] virtual Result<void> finish(std::string run_id, std::string owner, run::RunStatus status,
+                                            std::string result, std::string reason, std::string digest) = 0;
+  [[nodiscard]] virtual Result<void> cancel(std::string run_id, std::string owner, std::string who,
+                                            std::string reason) = 0;
   [[nodiscard]] virtual Result<void> resolve(std::string write_id, engine::Engine::Verdict verdict) = 0;
-  [[nodiscard]] virtual Result<Breaker> force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
+  [[nodiscard]] virtual Result<Breaker> force_breaker(std::string server, std::string tool, bool open,
+                                                      std::string who, std::string why,
                                                       std::optional<Duration> span) = 0;
   [[nodiscard]] virtual bool ready() const = 0;
   /// A consistent copy of the ledger at an absolute path that does not exist yet.

@@ -10,13 +10,16 @@ struct CodeRule {
 };
 
 constexpr std::array kCodes = {
-    CodeRule{"run_not_found", 404, 0},     CodeRule{"step_not_found", 404, 0},  CodeRule{"write_not_found", 404, 0},
-    CodeRule{"server_not_found", 404, 0},  CodeRule{"tool_not_found", 404, 0},  CodeRule{"already_resolved", 409, 0},
-    CodeRule{"not_unknown", 409, 0},       CodeRule{"run_settled", 409, 0},     CodeRule{"not_open", 409, 0},
-    CodeRule{"finish_reused", 409, 0},     CodeRule{"exists", 409, 0},     CodeRule{"key_reused", 422, 0},
-    CodeRule{"step_reused", 422, 0},       CodeRule{"overloaded", 503, 1},      CodeRule{"shutting_down", 503, 2},
-    CodeRule{"not_ready", 503, 1},         CodeRule{"commit_timeout", 503, 1},  CodeRule{"storage_error", 503, 2},
-    CodeRule{"storage_broken", 503, 10},   CodeRule{"storage_full", 507, 5},    CodeRule{"internal", 500, 0},
+    CodeRule{"run_not_found", 404, 0},   CodeRule{"step_not_found", 404, 0},
+    CodeRule{"write_not_found", 404, 0}, CodeRule{"server_not_found", 404, 0},
+    CodeRule{"tool_not_found", 404, 0},  CodeRule{"already_resolved", 409, 0},
+    CodeRule{"not_unknown", 409, 0},     CodeRule{"run_settled", 409, 0},
+    CodeRule{"not_open", 409, 0},        CodeRule{"exists", 409, 0},
+    CodeRule{"key_reused", 422, 0},      CodeRule{"step_reused", 422, 0},
+    CodeRule{"overloaded", 503, 1},      CodeRule{"shutting_down", 503, 2},
+    CodeRule{"not_ready", 503, 1},       CodeRule{"commit_timeout", 503, 1},
+    CodeRule{"storage_error", 503, 2},   CodeRule{"storage_broken", 503, 10},
+    CodeRule{"storage_full", 507, 5},    CodeRule{"internal", 500, 0},
 };
 
 const CodeRule* rule_of(std::string_view code) {

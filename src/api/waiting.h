@@ -5,9 +5,10 @@
 
 namespace holdfast::api {
 
-/// The instant until which this request may wait, fixed at its first look and kept in the request's state while it is parked.
-/// nullopt: it does not wait.
-[[nodiscard]] inline std::optional<Instant> wait_until(http::Request& request, std::optional<Duration> wait, Instant now) {
+/// The instant until which this request may wait, fixed at its first look and kept in the request's state
+/// while it is parked. nullopt: it does not wait.
+[[nodiscard]] inline std::optional<Instant> wait_until(http::Request& request, std::optional<Duration> wait,
+                                                       Instant now) {
   if (!wait || wait->count() == 0 || request.waited_out) return std::nullopt;
   if (request.state) {
     if (const Instant* kept = std::any_cast<Instant>(request.state)) {

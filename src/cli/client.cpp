@@ -29,7 +29,9 @@ std::string variable(const Io& io, const char* name) {
   return value ? value : "";
 }
 
-std::unexpected<Error> unreachable(std::string message) { return std::unexpected(Error{"unreachable", std::move(message), ""}); }
+std::unexpected<Error> unreachable(std::string message) {
+  return std::unexpected(Error{"unreachable", std::move(message), ""});
+}
 
 }  // namespace
 
@@ -76,7 +78,8 @@ Result<Reply> Client::send(const std::string& method, const std::string& path, c
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);
 
   const CURLcode code = curl_easy_perform(curl);
-  if (code != CURLE_OK) return unreachable("no answer from " + url_ + ": " + (*message ? message : curl_easy_strerror(code)));
+  if (code != CURLE_OK)
+    return unreachable("no answer from " + url_ + ": " + (*message ? message : curl_easy_strerror(code)));
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
   reply.status = static_cast<int>(status);
@@ -93,7 +96,8 @@ int report(const Reply& reply, std::ostream& err) {
   const auto problem = read_document(reply.body);
   if (problem && problem->root.find("detail")) {
     err << text_of(problem->root, "detail");
-    if (const std::string pointer = text_of(problem->root, "pointer"); !pointer.empty()) err << " (at " << pointer << ')';
+    if (const std::string pointer = text_of(problem->root, "pointer"); !pointer.empty())
+      err << " (at " << pointer << ')';
     err << " [" << text_of(problem->root, "code") << "]\n";
   } else {
     err << "the server answered " << reply.status << '\n';
@@ -105,7 +109,9 @@ int report(const Reply& reply, std::ostream& err) {
 Result<Document> read_document(std::string body) {
   Document document{std::make_shared<const std::string>(std::move(body)), {}};
   auto root = json::parse(*document.text, json::Limits{.depth = 512, .nodes = 20'000'000});
-  if (!root) return std::unexpected(Error{"bad_answer", "the server's answer is not JSON: " + root.error().message, ""});
+  if (!root)
+    return std::unexpected(
+        Error{"bad_answer", "the server's answer is not JSON: " + root.error().message, ""});
   document.root = std::move(*root);
   return document;
 }
@@ -119,12 +125,14 @@ std::expected<Document, int> fetch(const Client& client, const std::string& path
   return std::move(*document);
 }
 
-std::expected<Items, int> fetch_items(const Client& client, const std::string& path, std::size_t most, std::ostream& err) {
+std::expected<Items, int> fetch_items(const Client& client, const std::string& path, std::size_t most,
+                                      std::ostream& err) {
   Items items;
   std::string cursor;
   while (items.list.size() < most) {
     const std::size_t limit = std::min<std::size_t>(200, most - items.list.size());
-    std::string page = path + (path.find('?') == std::string::npos ? '?' : '&') + "limit=" + std::to_string(limit);
+    std::string page =
+        path + (path.find('?') == std::string::npos ? '?' : '&') + "limit=" + std::to_string(limit);
     if (!cursor.empty()) page += "&cursor=" + url_encode(cursor);
     auto document = fetch(client, page, err);
     if (!document) return std::unexpected(document.error());
@@ -133,7 +141,7 @@ std::expected<Items, int> fetch_items(const Client& client, const std::string& p
     if (cursor.empty()) break;
     const json::Value* list = items.pages.back().root.find("items");
     if (!list || list->items.empty()) break;
-    items.list.resize(items.list.size() + list->items.size());   // counted here, pointed to below
+    items.list.resize(items.list.size() + list->items.size());  // counted here, pointed to below
   }
   items.list.clear();
   for (const Document& page : items.pages) {
@@ -149,7 +157,8 @@ std::string url_encode(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '~';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
     if (plain) {
       out += c;
     } else {
@@ -167,8 +176,10 @@ std::string text_of(const json::Value& object, std::string_view name) {
   return value->is(json::Kind::string) ? value->text() : std::string(value->raw);
 }
 
-void print_list(std::ostream& out, Format format, const std::vector<const json::Value*>& items, std::vector<std::string> head,
-                const std::function<std::vector<std::string>(const json::Value&)>& cells, std::string_view id) {
+void print_list(std::ostream& out, Format format, const std::vector<const json::Value*>& items,
+                std::vector<std::string> head,
+                const std::function<std::vector<std::string>(const json::Value&)>& cells,
+                std::string_view id) {
   if (format == Format::json) {
     out << '[';
     for (std::size_t i = 0; i < items.size(); ++i) out << (i == 0 ? "" : ",\n ") << items[i]->raw;

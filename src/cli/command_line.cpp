@@ -6,11 +6,13 @@
 namespace holdfast::cli {
 
 void add_common(CLI::App& command, Common& common) {
-  const std::map<std::string, Format> formats{{"table", Format::table}, {"json", Format::json}, {"ids", Format::ids}};
+  const std::map<std::string, Format> formats{
+      {"table", Format::table}, {"json", Format::json}, {"ids", Format::ids}};
   command.add_option("-o,--output", common.format, "table, json or ids")
       ->transform(CLI::CheckedTransformer(formats).description(""))
       ->option_text("table|json|ids");
-  command.add_option("--url", common.url, "address of the server, e.g. http://127.0.0.1:4653")->option_text("URL");
+  command.add_option("--url", common.url, "address of the server, e.g. http://127.0.0.1:4653")
+      ->option_text("URL");
 }
 
 int run_command_line(int argc, const char* const* argv, Io io) {
@@ -35,7 +37,8 @@ int run_command_line(int argc, const char* const* argv, Io io) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // CLI11 has an exit code of its own for every kind of mistake; here a mistake is 2, and help is no mistake.
+    // CLI11 has an exit code of its own for every kind of mistake; here a mistake is 2, and help is no
+    // mistake.
     return app.exit(error, commands.io.out, commands.io.err) == 0 ? kOk : kBadInput;
   }
   return commands.action ? commands.action() : kBadInput;

@@ -32,10 +32,11 @@ enum class Format { table, json, ids };
 /// Options that several commands have.
 struct Common {
   Format format = Format::table;
-  std::string url;                           // --url
+  std::string url;  // --url
 };
 
-/// What a parsed command line will do. Each add_* function registers its subcommand and sets `action` when it is chosen.
+/// What a parsed command line will do. Each add_* function registers its subcommand and sets `action` when it
+/// is chosen.
 struct Commands {
   Io io;
   std::function<int()> action;

@@ -39,7 +39,8 @@ int create_token(const TokenOptions& options, const Io& io) {
   }
   const std::string bytes(secret.begin(), secret.end());
   const std::string token = "hf_" + options.name + "." + api::base64url(bytes);
-  io.out << "Token, shown once:\n\n  " << token << "\n\nLine for the configuration, under auth: tokens:\n\n  - {name: " << options.name
+  io.out << "Token, shown once:\n\n  " << token
+         << "\n\nLine for the configuration, under auth: tokens:\n\n  - {name: " << options.name
          << ", scope: " << options.scope << ", sha256: " << sha256_hex(token) << "}\n";
   return kOk;
 }
@@ -48,22 +49,29 @@ int create_token(const TokenOptions& options, const Io& io) {
 
 void add_check(CLI::App& app, Commands& commands) {
   auto file = std::make_shared<std::string>();
-  CLI::App& command = *app.add_subcommand("check", "Check a configuration and print every effective value with its source");
+  CLI::App& command =
+      *app.add_subcommand("check", "Check a configuration and print every effective value with its source");
   command.add_option("file", *file, "the configuration")->required()->option_text("FILE");
-  command.callback([file, &commands] { commands.action = [file, &commands] { return check(*file, commands.io); }; });
+  command.callback(
+      [file, &commands] { commands.action = [file, &commands] { return check(*file, commands.io); }; });
 }
 
 void add_token(CLI::App& app, Commands& commands) {
   auto options = std::make_shared<TokenOptions>();
   CLI::App& command = *app.add_subcommand("token", "Make access tokens");
   command.require_subcommand(1);
-  CLI::App& create = *command.add_subcommand("create", "Make a token and the configuration line that lets it in");
+  CLI::App& create =
+      *command.add_subcommand("create", "Make a token and the configuration line that lets it in");
   create.add_option("--scope", options->scope, "client: submit and read runs; operator: everything")
       ->required()
       ->check(CLI::IsMember({"client", "operator"}))
       ->option_text("client|operator");
-  create.add_option("--name", options->name, "who it is for; the owner of its runs")->required()->option_text("NAME");
-  create.callback([options, &commands] { commands.action = [options, &commands] { return create_token(*options, commands.io); }; });
+  create.add_option("--name", options->name, "who it is for; the owner of its runs")
+      ->required()
+      ->option_text("NAME");
+  create.callback([options, &commands] {
+    commands.action = [options, &commands] { return create_token(*options, commands.io); };
+  });
 }
 
 void add_version(CLI::App& app, Commands& commands) {

@@ -20,7 +20,8 @@ int print_found(const RunOptions& options, const Client& client, const json::Val
   } else if (options.common.format == Format::json) {
     io.out << run.raw << '\n';
   } else {
-    const auto attempts = fetch_items(client, "/v1/runs/" + url_encode(options.id) + "/attempts", 2000, io.err);
+    const auto attempts =
+        fetch_items(client, "/v1/runs/" + url_encode(options.id) + "/attempts", 2000, io.err);
     if (!attempts) return attempts.error();
     print_run(io.out, run, attempts->list);
   }
@@ -65,7 +66,8 @@ struct ListOptions {
 std::string steps_done(const json::Value& run) {
   const json::Value* steps = run.find("steps");
   if (!steps) return {};
-  const auto done = std::ranges::count_if(steps->items, [](const json::Value& s) { return text_of(s, "status") == "succeeded"; });
+  const auto done = std::ranges::count_if(
+      steps->items, [](const json::Value& s) { return text_of(s, "status") == "succeeded"; });
   return std::to_string(done) + "/" + std::to_string(steps->items.size());
 }
 
@@ -82,10 +84,15 @@ int list(const ListOptions& options, const Io& io) {
   for (const std::string& label : options.labels) add("label", label);
   const auto items = fetch_items(client, path, options.limit, io.err);
   if (!items) return items.error();
-  print_list(io.out, options.common.format, items->list, {"RUN", "STATUS", "NAME", "STEPS", "CREATED", "DETAIL"}, [](const json::Value& run) {
-    return std::vector{text_of(run, "id"), text_of(run, "status"), text_of(run, "name"), steps_done(run), short_time(text_of(run, "created_at")),
-                       text_of(run, "detail")};
-  });
+  print_list(io.out, options.common.format, items->list,
+             {"RUN", "STATUS", "NAME", "STEPS", "CREATED", "DETAIL"}, [](const json::Value& run) {
+               return std::vector{text_of(run, "id"),
+                                  text_of(run, "status"),
+                                  text_of(run, "name"),
+                                  steps_done(run),
+                                  short_time(text_of(run, "created_at")),
+                                  text_of(run, "detail")};
+             });
   return kOk;
 }
 
@@ -96,7 +103,9 @@ void add_get(CLI::App& app, Commands& commands) {
   CLI::App& command = *app.add_subcommand("get", "Show a run with its steps and attempts");
   command.add_option("run", options->id, "the run's id")->required()->option_text("RUN");
   add_common(command, options->common);
-  command.callback([options, &commands] { commands.action = [options, &commands] { return get(*options, commands.io); }; });
+  command.callback([options, &commands] {
+    commands.action = [options, &commands] { return get(*options, commands.io); };
+  });
 }
 
 void add_cancel(CLI::App& app, Commands& commands) {
@@ -105,7 +114,9 @@ void add_cancel(CLI::App& app, Commands& commands) {
   command.add_option("run", options->id, "the run's id")->required()->option_text("RUN");
   command.add_option("--reason", options->reason, "why")->option_text("TEXT");
   add_common(command, options->common);
-  command.callback([options, &commands] { commands.action = [options, &commands] { return cancel(*options, commands.io); }; });
+  command.callback([options, &commands] {
+    commands.action = [options, &commands] { return cancel(*options, commands.io); };
+  });
 }
 
 void add_list(CLI::App& app, Commands& commands) {
@@ -113,10 +124,15 @@ void add_list(CLI::App& app, Commands& commands) {
   CLI::App& command = *app.add_subcommand("list", "List runs, newest first");
   command.add_option("--status", options->status, "only runs with this status")->option_text("STATUS");
   command.add_option("--name", options->name, "only runs with this name")->option_text("NAME");
-  command.add_option("--label", options->labels, "only runs with this label; may be given again")->option_text("NAME:VALUE");
-  command.add_option("--limit", options->limit, "how many at most")->check(CLI::Range(1, 1'000'000))->option_text("N");
+  command.add_option("--label", options->labels, "only runs with this label; may be given again")
+      ->option_text("NAME:VALUE");
+  command.add_option("--limit", options->limit, "how many at most")
+      ->check(CLI::Range(1, 1'000'000))
+      ->option_text("N");
   add_common(command, options->common);
-  command.callback([options, &commands] { commands.action = [options, &commands] { return list(*options, commands.io); }; });
+  command.callback([options, &commands] {
+    commands.action = [options, &commands] { return list(*options, commands.io); };
+  });
 }
 
 }  // namespace holdfast::cli

@@ -39,7 +39,8 @@ http::Options listener(const tools::Config& config, std::string name, std::strin
   return options;
 }
 
-/// The running parts, declared in the order in which each needs the ones above it; they are taken down in reverse.
+/// The running parts, declared in the order in which each needs the ones above it; they are taken down in
+/// reverse.
 struct Process {
   Process(tools::Config config, ledger::Opened opened)
       : ledger(std::move(opened)),
@@ -130,7 +131,8 @@ void add_serve(CLI::App& app, Commands& commands) {
   auto path = std::make_shared<std::string>();
   CLI::App& command = *app.add_subcommand("serve", "Run the server");
   command.add_option("--config", *path, "the configuration")->required()->option_text("FILE");
-  command.callback([path, &commands] { commands.action = [path, &commands] { return serve(*path, commands.io); }; });
+  command.callback(
+      [path, &commands] { commands.action = [path, &commands] { return serve(*path, commands.io); }; });
 }
 
 }  // namespace holdfast::cli

@@ -43,7 +43,7 @@ void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &limit);   // a lower limit costs connections, not safety
+  (void)setrlimit(RLIMIT_NOFILE, &limit);  // a lower limit costs connections, not safety
 }
 
 }  // namespace holdfast::cli

@@ -93,12 +93,18 @@ int submit(const Options& options, const Io& io) {
 void add_submit(CLI::App& app, Commands& commands) {
   auto options = std::make_shared<Options>();
   CLI::App& command = *app.add_subcommand("submit", "Submit a run");
-  command.add_option("file", options->file, "the submission, JSON; - for standard input")->required()->option_text("FILE");
-  command.add_option("--key", options->key, "submit key: the same key and file are the same run")->option_text("KEY");
+  command.add_option("file", options->file, "the submission, JSON; - for standard input")
+      ->required()
+      ->option_text("FILE");
+  command.add_option("--key", options->key, "submit key: the same key and file are the same run")
+      ->option_text("KEY");
   command.add_flag("--wait", options->wait, "wait until the run is settled or needs a person");
-  command.add_option("--timeout", options->timeout, "wait this long at most; default: the run's deadline")->option_text("DURATION");
+  command.add_option("--timeout", options->timeout, "wait this long at most; default: the run's deadline")
+      ->option_text("DURATION");
   add_common(command, options->common);
-  command.callback([options, &commands] { commands.action = [options, &commands] { return submit(*options, commands.io); }; });
+  command.callback([options, &commands] {
+    commands.action = [options, &commands] { return submit(*options, commands.io); };
+  });
 }
 
 }  // namespace holdfast::cli

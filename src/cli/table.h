@@ -6,7 +6,8 @@
 
 namespace holdfast::cli {
 
-/// Text from tools and submitters, safe for a terminal: control characters become '?', and what is longer than `most` characters ends in "…".
+/// Text from tools and submitters, safe for a terminal: control characters become '?', and what is longer
+/// than `most` characters ends in "…".
 [[nodiscard]] std::string shown(std::string_view text, std::size_t most = 60);
 /// `2026-11-30T01:02:03.004Z` as `2026-11-30 01:02:03`; empty stays empty.
 [[nodiscard]] std::string short_time(std::string_view rfc3339);

@@ -8,11 +8,14 @@
 
 namespace holdfast::cli {
 
-/// Transports are made before the engine that hears from them: what they say goes to `target`, set before the first call.
+/// Transports are made before the engine that hears from them: what they say goes to `target`, set before the
+/// first call.
 class SinkRelay final : public tools::CallSink {
  public:
   void attach(tools::CallSink& target) { target_ = &target; }
-  void finished(tools::CallId id, Evidence evidence) override { target_.load()->finished(id, std::move(evidence)); }
+  void finished(tools::CallId id, Evidence evidence) override {
+    target_.load()->finished(id, std::move(evidence));
+  }
   void late(tools::CallId id, Evidence evidence) override { target_.load()->late(id, std::move(evidence)); }
 
  private:

@@ -35,12 +35,19 @@ int list(const ListOptions& options, const Io& io) {
     io.out << "No write waits for a verdict.\n";
     return kOk;
   }
-  print_list(io.out, options.common.format, items->list, {"WRITE", "AGE", "RUN", "STEP", "TOOL", "TARGET", "REASON", "SENT", "WHAT TO LOOK AT"},
+  print_list(io.out, options.common.format, items->list,
+             {"WRITE", "AGE", "RUN", "STEP", "TOOL", "TARGET", "REASON", "SENT", "WHAT TO LOOK AT"},
              [](const json::Value& entry) {
                const std::string sent = member_of(entry, "evidence", "bytes_sent");
-               return std::vector{text_of(entry, "id"), age(entry), text_of(entry, "run"), text_of(entry, "step"),
-                                  text_of(entry, "server") + "/" + text_of(entry, "tool"), text_of(entry, "target"), text_of(entry, "reason"),
-                                  sent.empty() ? "" : sent + " bytes", text_of(entry, "suggested_check")};
+               return std::vector{text_of(entry, "id"),
+                                  age(entry),
+                                  text_of(entry, "run"),
+                                  text_of(entry, "step"),
+                                  text_of(entry, "server") + "/" + text_of(entry, "tool"),
+                                  text_of(entry, "target"),
+                                  text_of(entry, "reason"),
+                                  sent.empty() ? "" : sent + " bytes",
+                                  text_of(entry, "suggested_check")};
              });
   return kOk;
 }
@@ -59,7 +66,8 @@ int fail(std::ostream& err, const std::string& message) {
 int resolve(const ResolveOptions& options, const Io& io) {
   if (!options.result.empty()) {
     if (!options.landed) return fail(io.err, "--result goes with --landed only");
-    if (const auto parsed = json::parse(options.result); !parsed) return fail(io.err, "--result is not JSON: " + parsed.error().message);
+    if (const auto parsed = json::parse(options.result); !parsed)
+      return fail(io.err, "--result is not JSON: " + parsed.error().message);
   }
   std::string body;
   json::Writer w(body);
@@ -80,8 +88,8 @@ int resolve(const ResolveOptions& options, const Io& io) {
   } else if (options.common.format == Format::ids) {
     io.out << text_of(entry->root, "id") << '\n';
   } else {
-    io.out << options.id << " is settled: " << member_of(entry->root, "resolution", "verdict") << ". Run " << text_of(entry->root, "run")
-           << " goes on from there.\n";
+    io.out << options.id << " is settled: " << member_of(entry->root, "resolution", "verdict") << ". Run "
+           << text_of(entry->root, "run") << " goes on from there.\n";
   }
   return kOk;
 }
@@ -95,23 +103,32 @@ void add_unknowns(CLI::App& app, Commands& commands) {
   command.add_option("--tool", options->tool, "only writes by this tool")->option_text("NAME");
   command.add_flag("--all", options->all, "settled ones too");
   add_common(command, options->common);
-  command.callback([options, &commands] { commands.action = [options, &commands] { return list(*options, commands.io); }; });
+  command.callback([options, &commands] {
+    commands.action = [options, &commands] { return list(*options, commands.io); };
+  });
 }
 
 void add_resolve(CLI::App& app, Commands& commands) {
   auto options = std::make_shared<ResolveOptions>();
   CLI::App& command = *app.add_subcommand("resolve", "Say what became of an unknown write");
-  command.add_option("write", options->id, "the write's id, as `unknowns` shows it")->required()->option_text("WRITE");
+  command.add_option("write", options->id, "the write's id, as `unknowns` shows it")
+      ->required()
+      ->option_text("WRITE");
   CLI::Option_group& verdict = *command.add_option_group("verdict", "exactly one");
   verdict.add_flag("--landed", options->landed, "it happened: the step succeeds");
   verdict.add_flag("--not-landed", options->not_landed, "it did not happen: it is sent again");
   verdict.add_flag("--abandon", options->abandon, "nobody will know: the run stops");
   verdict.require_option(1);
-  command.add_option("--note", options->note, "how you know; kept in the audit log")->required()->option_text("TEXT");
+  command.add_option("--note", options->note, "how you know; kept in the audit log")
+      ->required()
+      ->option_text("TEXT");
   command.add_option("--result", options->result, "with --landed: the step's result")->option_text("JSON");
-  command.add_option("--deadline", options->deadline, "a new deadline for a run whose own has passed")->option_text("DURATION");
+  command.add_option("--deadline", options->deadline, "a new deadline for a run whose own has passed")
+      ->option_text("DURATION");
   add_common(command, options->common);
-  command.callback([options, &commands] { commands.action = [options, &commands] { return resolve(*options, commands.io); }; });
+  command.callback([options, &commands] {
+    commands.action = [options, &commands] { return resolve(*options, commands.io); };
+  });
 }
 
 }  // namespace holdfast::cli

@@ -52,16 +52,20 @@ int watch(const Options& options, const Io& io) {
   const std::string path = "/v1/runs/" + url_encode(options.id);
   auto run = fetch(client, path, io.err);
   if (!run) return run.error();
-  const std::int64_t remaining_ms = run->root.find("remaining_ms") ? run->root.find("remaining_ms")->integer().value_or(0) : 0;
-  const auto end = Clock::now() + std::chrono::milliseconds(timeout->value_or(remaining_ms + std::chrono::milliseconds(kGrace).count()));
+  const std::int64_t remaining_ms =
+      run->root.find("remaining_ms") ? run->root.find("remaining_ms")->integer().value_or(0) : 0;
+  const auto end =
+      Clock::now() +
+      std::chrono::milliseconds(timeout->value_or(remaining_ms + std::chrono::milliseconds(kGrace).count()));
   std::string after = "0";
   auto last_answer = Clock::now();
   while (true) {
     const bool last_look = at_rest(run->root) || Clock::now() >= end;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
     const std::int64_t wait_ms = last_look ? 0 : std::clamp<std::int64_t>(left, 1, 30'000);
-    auto reply = client.send("GET", path + "/events?after=" + after + (wait_ms > 0 ? "&wait=" + std::to_string(wait_ms) : ""), {}, {},
-                             std::chrono::milliseconds(wait_ms + 10'000));
+    auto reply = client.send(
+        "GET", path + "/events?after=" + after + (wait_ms > 0 ? "&wait=" + std::to_string(wait_ms) : ""), {},
+        {}, std::chrono::milliseconds(wait_ms + 10'000));
     if (reply && reply->status == 200) {
       const auto page = read_document(std::move(reply->body));
       if (!page) return report(page.error(), io.err);
@@ -80,7 +84,8 @@ int watch(const Options& options, const Io& io) {
       continue;
     }
     if (reply && reply->status < 500) return report(*reply, io.err);
-    if (Clock::now() - last_answer > kAway || Clock::now() >= end) return reply ? report(*reply, io.err) : report(reply.error(), io.err);
+    if (Clock::now() - last_answer > kAway || Clock::now() >= end)
+      return reply ? report(*reply, io.err) : report(reply.error(), io.err);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   }
 }
@@ -91,9 +96,12 @@ void add_watch(CLI::App& app, Commands& commands) {
   auto options = std::make_shared<Options>();
   CLI::App& command = *app.add_subcommand("watch", "Follow a run until it is settled or needs a person");
   command.add_option("run", options->id, "the run's id")->required()->option_text("RUN");
-  command.add_option("--timeout", options->timeout, "follow this long at most; default: the run's deadline")->option_text("DURATION");
+  command.add_option("--timeout", options->timeout, "follow this long at most; default: the run's deadline")
+      ->option_text("DURATION");
   add_common(command, options->common);
-  command.callback([options, &commands] { commands.action = [options, &commands] { return watch(*options, commands.io); }; });
+  command.callback([options, &commands] {
+    commands.action = [options, &commands] { return watch(*options, commands.io); };
+  });
 }
 
 }  // namespace holdfast::cli

@@ -8,8 +8,9 @@ using namespace holdfast;
 
 TEST_CASE("a token is who its digest says, and nothing else is let in") {
   CHECK_FALSE(static_cast<bool>(api::authenticator({})));
-  const auto authenticate = api::authenticator({{"nightly", tools::Token::Scope::client, sha256_hex("secret-1")},
-                                                {"ops", tools::Token::Scope::operate, sha256_hex("secret-2")}});
+  const auto authenticate =
+      api::authenticator({{"nightly", tools::Token::Scope::client, sha256_hex("secret-1")},
+                          {"ops", tools::Token::Scope::operate, sha256_hex("secret-2")}});
   REQUIRE(authenticate("secret-1").has_value());
   CHECK(authenticate("secret-1")->name == "nightly");
   CHECK_FALSE(authenticate("secret-1")->operate);

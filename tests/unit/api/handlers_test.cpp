@@ -41,17 +41,28 @@ struct FakeReader final : ledger::Reader {
     filter = wanted;
     return listed;
   }
-  [[nodiscard]] Result<std::vector<run::Attempt>> attempts(std::int64_t, std::int64_t, std::uint32_t) override { return std::vector<run::Attempt>{}; }
-  [[nodiscard]] Result<std::vector<run::Event>> events(std::int64_t, std::int64_t after, std::uint32_t limit) override {
+  [[nodiscard]] Result<std::vector<run::Attempt>> attempts(std::int64_t, std::int64_t,
+                                                           std::uint32_t) override {
+    return std::vector<run::Attempt>{};
+  }
+  [[nodiscard]] Result<std::vector<run::Event>> events(std::int64_t, std::int64_t after,
+                                                       std::uint32_t limit) override {
     std::vector<run::Event> out;
     for (const run::Event& event : recorded) {
       if (event.seq > after && out.size() < limit) out.push_back(event);
     }
     return out;
   }
-  [[nodiscard]] Result<std::vector<ledger::UnknownEntry>> unknowns(const ledger::UnknownFilter&) override { return std::vector<ledger::UnknownEntry>{}; }
-  [[nodiscard]] Result<std::optional<ledger::UnknownEntry>> unknown(std::string_view, std::uint32_t) override { return std::nullopt; }
-  [[nodiscard]] Result<std::vector<ledger::AuditEntry>> audit(std::int64_t, std::uint32_t) override { return std::vector<ledger::AuditEntry>{}; }
+  [[nodiscard]] Result<std::vector<ledger::UnknownEntry>> unknowns(const ledger::UnknownFilter&) override {
+    return std::vector<ledger::UnknownEntry>{};
+  }
+  [[nodiscard]] Result<std::optional<ledger::UnknownEntry>> unknown(std::string_view,
+                                                                    std::uint32_t) override {
+    return std::nullopt;
+  }
+  [[nodiscard]] Result<std::vector<ledger::AuditEntry>> audit(std::int64_t, std::uint32_t) override {
+    return std::vector<ledger::AuditEntry>{};
+  }
   [[nodiscard]] Result<std::vector<Breaker>> breakers() override { return std::vector<Breaker>{}; }
 };
 
@@ -70,15 +81,18 @@ struct FakeCommands final : api::Commands {
     planned = std::move(run);
     return submitted;
   }
-  [[nodiscard]] Result<engine::StepAdded> add_step(std::string, std::string, std::string, std::string, engine::Engine::Bind) override {
+  [[nodiscard]] Result<engine::StepAdded> add_step(std::string, std::string, std::string, std::string,
+                                                   engine::Engine::Bind) override {
     ++calls;
     return added;
   }
-  [[nodiscard]] Result<void> finish(std::string, std::string, run::RunStatus, std::string, std::string, std::string) override {
+  [[nodiscard]] Result<void> finish(std::string, std::string, run::RunStatus, std::string, std::string,
+                                    std::string) override {
     ++calls;
     return done;
   }
-  [[nodiscard]] Result<void> cancel(std::string, std::string owner_or_any, std::string, std::string) override {
+  [[nodiscard]] Result<void> cancel(std::string, std::string owner_or_any, std::string,
+                                    std::string) override {
     ++calls;
     owner = std::move(owner_or_any);
     return done;
@@ -88,7 +102,8 @@ struct FakeCommands final : api::Commands {
     verdict = std::move(given);
     return done;
   }
-  [[nodiscard]] Result<Breaker> force_breaker(std::string server, std::string tool, bool open, std::string, std::string, std::optional<Duration>) override {
+  [[nodiscard]] Result<Breaker> force_breaker(std::string server, std::string tool, bool open, std::string,
+                                              std::string, std::optional<Duration>) override {
     ++calls;
     forced = server + "/" + tool + (open ? " open" : " close");
     return Breaker{.server = server, .tool = tool};
@@ -137,7 +152,8 @@ struct World {
   }
   run::Run& run() { return reader.stored[kRun]; }
 
-  http::Request request(std::map<std::string, std::string> parameters = {{"id", kRun}}, std::string body = "") {
+  http::Request request(std::map<std::string, std::string> parameters = {{"id", kRun}},
+                        std::string body = "") {
     http::Request out;
     out.parameters = std::move(parameters);
     out.body = std::move(body);
@@ -155,7 +171,9 @@ struct World {
 
 const std::string kSubmission = R"({"name":"n","steps":[{"id":"s","server":"api","tool":"w","args":{}}]})";
 
-bool says(const http::Response& response, std::string_view text) { return response.body.find(text) != std::string::npos; }
+bool says(const http::Response& response, std::string_view text) {
+  return response.body.find(text) != std::string::npos;
+}
 
 }  // namespace
 
@@ -166,7 +184,8 @@ TEST_CASE("a submission is 201 with its place, a repeated one 200 and marked") {
   request.identity = {"nightly", false};
   auto response = world.answer("POST", "/v1/runs", request);
   CHECK(response.status == 201);
-  CHECK(response.headers == std::vector<std::pair<std::string, std::string>>{{"Location", "/v1/runs/" + kRun}});
+  CHECK(response.headers ==
+        std::vector<std::pair<std::string, std::string>>{{"Location", "/v1/runs/" + kRun}});
   CHECK(world.commands.planned.owner == "nightly");
   CHECK(world.commands.planned.submit_key == "k1");
   world.commands.submitted = engine::Submitted{kRun, true};
@@ -178,8 +197,16 @@ TEST_CASE("a submission is 201 with its place, a repeated one 200 and marked") {
 TEST_CASE("a submission that is refused reaches no engine") {
   World world;
   const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
-      {{""}, kSubmission}, {{"  "}, kSubmission}, {{"a", "b"}, kSubmission}, {{"a", "a"}, kSubmission}, {{std::string(256, 'k')}, kSubmission},
-      {{"a\r\nX: 1"}, kSubmission}, {{}, "{"}, {{}, "[]"}, {{}, ""}, {{}, R"({"steps":[]})"}};
+      {{""}, kSubmission},
+      {{"  "}, kSubmission},
+      {{"a", "b"}, kSubmission},
+      {{"a", "a"}, kSubmission},
+      {{std::string(256, 'k')}, kSubmission},
+      {{"a\r\nX: 1"}, kSubmission},
+      {{}, "{"},
+      {{}, "[]"},
+      {{}, ""},
+      {{}, R"({"steps":[]})"}};
   for (const auto& [keys, body] : rows) {
     auto request = world.request({}, body);
     for (const auto& key : keys) request.headers.emplace("idempotency-key", key);
@@ -191,13 +218,17 @@ TEST_CASE("a submission that is refused reaches no engine") {
 
 TEST_CASE("what the engine refuses has its status and says when to come again") {
   World world;
-  for (const auto& [code, status, hint] : {std::tuple{"key_reused", 422, false}, {"overloaded", 503, true}, {"shutting_down", 503, true},
-                                           {"storage_full", 507, true}, {"commit_timeout", 503, true}}) {
+  for (const auto& [code, status, hint] : {std::tuple{"key_reused", 422, false},
+                                           {"overloaded", 503, true},
+                                           {"shutting_down", 503, true},
+                                           {"storage_full", 507, true},
+                                           {"commit_timeout", 503, true}}) {
     world.commands.submitted = std::unexpected(Error{code, "because", ""});
     const auto response = world.answer("POST", "/v1/runs", world.request({}, kSubmission));
     INFO(code);
     CHECK(response.status == status);
-    CHECK(std::ranges::any_of(response.headers, [](const auto& h) { return h.first == "Retry-After"; }) == hint);
+    CHECK(std::ranges::any_of(response.headers, [](const auto& h) { return h.first == "Retry-After"; }) ==
+          hint);
   }
 }
 
@@ -215,7 +246,7 @@ TEST_CASE("a run is waited for until it settles, needs a person, or the wait is 
   world.clock.at = world.clock.at + Duration{10'000};
   outcome = world.call("GET", "/v1/runs/{id}", request);
   REQUIRE(std::holds_alternative<http::Park>(outcome));
-  CHECK(std::get<http::Park>(outcome).until == until);   // woken early: the wait does not start again
+  CHECK(std::get<http::Park>(outcome).until == until);  // woken early: the wait does not start again
 
   world.run().status = run::RunStatus::unknown;
   CHECK(std::holds_alternative<http::Response>(world.call("GET", "/v1/runs/{id}", request)));
@@ -270,7 +301,9 @@ TEST_CASE("a stream sends what is there, resumes after the last id, beats while 
   auto request = world.request();
   request.headers.emplace("accept", "text/event-stream");
   request.headers.emplace("last-event-id", "1");
-  const auto next = [&] { return std::get<http::Stream>(world.call("GET", "/v1/runs/{id}/events", request)); };
+  const auto next = [&] {
+    return std::get<http::Stream>(world.call("GET", "/v1/runs/{id}/events", request));
+  };
   auto piece = next();
   CHECK(piece.data.starts_with("id: 2\nevent: step.dispatched\ndata: {"));
   CHECK_FALSE(piece.end);
@@ -314,33 +347,44 @@ TEST_CASE("a step is posted once however often its request is woken") {
 TEST_CASE("a verdict needs a word and a note, and a write that exists") {
   World world;
   const std::string write = "wr_01M8N30BJBAJEHS3KS1CSNG9W1_0";
-  for (const auto& [body, code] : {std::pair{R"({"verdict":"maybe","note":"x"})", "bad_verdict"}, {R"({"verdict":"landed"})", "note_required"},
-                                   {R"({"verdict":"landed","note":"  "})", "note_required"}, {R"({"verdict":"abandon","note":"x","result":1})", "bad_verdict"},
+  for (const auto& [body, code] : {std::pair{R"({"verdict":"maybe","note":"x"})", "bad_verdict"},
+                                   {R"({"verdict":"landed"})", "note_required"},
+                                   {R"({"verdict":"landed","note":"  "})", "note_required"},
+                                   {R"({"verdict":"abandon","note":"x","result":1})", "bad_verdict"},
                                    {R"({"verdict":"landed","note":"x","reslut":1})", "unknown_member"}}) {
-    const auto response = world.answer("POST", "/v1/unknowns/{id}/resolve", world.request({{"id", write}}, body));
+    const auto response =
+        world.answer("POST", "/v1/unknowns/{id}/resolve", world.request({{"id", write}}, body));
     INFO(body);
     CHECK(response.status == 400);
     CHECK(says(response, code));
   }
   CHECK(world.commands.calls == 0);
   const std::string good = R"({"verdict":"landed","note":"seen","result":{"n": 1.0},"deadline":"1m"})";
-  CHECK(world.answer("POST", "/v1/unknowns/{id}/resolve", world.request({{"id", "nope"}}, good)).status == 404);
+  CHECK(world.answer("POST", "/v1/unknowns/{id}/resolve", world.request({{"id", "nope"}}, good)).status ==
+        404);
   (void)world.answer("POST", "/v1/unknowns/{id}/resolve", world.request({{"id", write}}, good));
   CHECK(world.commands.verdict.verdict == run::Resolution::landed);
   CHECK(world.commands.verdict.result == R"({"n": 1.0})");
   CHECK(world.commands.verdict.who == "operator");
   CHECK(world.commands.verdict.deadline == world.clock.at + Duration{60'000});
   world.commands.done = std::unexpected(Error{"already_resolved", "it is settled otherwise", ""});
-  CHECK(world.answer("POST", "/v1/unknowns/{id}/resolve", world.request({{"id", write}}, good)).status == 409);
+  CHECK(world.answer("POST", "/v1/unknowns/{id}/resolve", world.request({{"id", write}}, good)).status ==
+        409);
 }
 
 TEST_CASE("a circuit is forced with a reason") {
   World world;
-  CHECK(says(world.answer("POST", "/v1/breakers/{server}/open", world.request({{"server", "api"}}, "{}")), "reason_required"));
-  CHECK(world.answer("POST", "/v1/breakers/{server}/{tool}/open",
-                     world.request({{"server", "api"}, {"tool", "w"}}, R"({"reason":"maintenance","for":"1h"})")).status == 200);
+  CHECK(says(world.answer("POST", "/v1/breakers/{server}/open", world.request({{"server", "api"}}, "{}")),
+             "reason_required"));
+  CHECK(
+      world
+          .answer("POST", "/v1/breakers/{server}/{tool}/open",
+                  world.request({{"server", "api"}, {"tool", "w"}}, R"({"reason":"maintenance","for":"1h"})"))
+          .status == 200);
   CHECK(world.commands.forced == "api/w open");
-  CHECK(says(world.answer("POST", "/v1/breakers/{server}/close", world.request({{"server", "api"}}, R"({"reason":"x","for":"1h"})")), "unknown_member"));
+  CHECK(says(world.answer("POST", "/v1/breakers/{server}/close",
+                          world.request({{"server", "api"}}, R"({"reason":"x","for":"1h"})")),
+             "unknown_member"));
 }
 
 TEST_CASE("health is always there, readiness is the engine's word, and tools never called are marked") {

@@ -11,7 +11,9 @@ struct FixedClock final : Clock {
   [[nodiscard]] Instant now() const override { return at; }
 };
 
-bool has(const std::string& text, std::string_view line) { return text.find(line) != std::string::npos; }
+bool has(const std::string& text, std::string_view line) {
+  return text.find(line) != std::string::npos;
+}
 
 }  // namespace
 

@@ -1,7 +1,8 @@
 #include "api/reading.h"
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+
+#include <catch2/catch.hpp>
 
 #include "api/base64url.h"
 #include "api/cursor.h"
@@ -21,7 +22,9 @@ http::Request asking(std::initializer_list<std::pair<const std::string, std::str
 }  // namespace
 
 TEST_CASE("base64url and cursors come back as they went") {
-  REQUIRE(rc::check("base64url", [](const std::string& bytes) { RC_ASSERT(api::from_base64url(api::base64url(bytes)) == bytes); }));
+  REQUIRE(rc::check("base64url", [](const std::string& bytes) {
+    RC_ASSERT(api::from_base64url(api::base64url(bytes)) == bytes);
+  }));
   REQUIRE(rc::check("cursor", [](const std::vector<std::int64_t>& numbers) {
     const auto back = api::read_cursor('r', numbers.size(), api::make_cursor('r', numbers));
     RC_ASSERT(numbers.size() > 5 || (back && *back == numbers));
@@ -31,8 +34,9 @@ TEST_CASE("base64url and cursors come back as they went") {
 TEST_CASE("a cursor of another list, cut, longer or made up is refused") {
   const std::string good = api::make_cursor('r', {17});
   CHECK(api::read_cursor('r', 1, good).has_value());
-  for (const auto& bad : {std::string{}, good.substr(0, good.size() - 1), good + "A", std::string("!!!!"), std::string(500, 'A'),
-                          api::make_cursor('a', {17}), api::make_cursor('r', {17, 18}), api::make_cursor('r', {})}) {
+  for (const auto& bad : {std::string{}, good.substr(0, good.size() - 1), good + "A", std::string("!!!!"),
+                          std::string(500, 'A'), api::make_cursor('a', {17}), api::make_cursor('r', {17, 18}),
+                          api::make_cursor('r', {})}) {
     const auto read = api::read_cursor('r', 1, bad);
     INFO(bad);
     REQUIRE_FALSE(read.has_value());
@@ -43,10 +47,11 @@ TEST_CASE("a cursor of another list, cut, longer or made up is refused") {
 TEST_CASE("wait is a duration or milliseconds, clamped, never an endless wait") {
   struct Row {
     std::string text;
-    std::optional<std::int64_t> ms;   // empty: refused
+    std::optional<std::int64_t> ms;  // empty: refused
   };
-  for (const Row& row : {Row{"30s", 30'000}, Row{"250ms", 250}, Row{"1500", 1'500}, Row{"0", 0}, Row{"10m", 60'000}, Row{"99999999999999999999", 60'000},
-                         Row{"", {}}, Row{"soon", {}}, Row{"-1", {}}, Row{"1.5s", {}}, Row{"30 s", {}}}) {
+  for (const Row& row : {Row{"30s", 30'000}, Row{"250ms", 250}, Row{"1500", 1'500}, Row{"0", 0},
+                         Row{"10m", 60'000}, Row{"99999999999999999999", 60'000}, Row{"", {}},
+                         Row{"soon", {}}, Row{"-1", {}}, Row{"1.5s", {}}, Row{"30 s", {}}}) {
     INFO(row.text);
     const auto wait = api::read_wait(asking({{"wait", row.text}}));
     REQUIRE(wait.has_value() == row.ms.has_value());
@@ -91,7 +96,8 @@ TEST_CASE("bodies are objects without unknown members") {
 
 TEST_CASE("deadlines are spans or instants that are still to come") {
   http::Request request;
-  request.body = R"({"a": "2h", "b": 1500, "c": "2026-11-30T00:00:10Z", "past": "2020-01-01T00:00:00Z", "zero": 0, "none": null})";
+  request.body =
+      R"({"a": "2h", "b": 1500, "c": "2026-11-30T00:00:10Z", "past": "2020-01-01T00:00:00Z", "zero": 0, "none": null})";
   const auto body = api::read_body(request, 64);
   const json::Value& root = (*body)->root;
   const Instant now{1'796'000'000'000};

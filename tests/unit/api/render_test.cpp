@@ -34,28 +34,32 @@ run::Run example() {
 }  // namespace
 
 TEST_CASE("a run is rendered with every field of the contract, in full") {
-  CHECK(api::run_json(example(), kNow) ==
-        R"({"id":"run_01M8N30BJBAJEHS3KS1CSNG9W1","name":"nightly","owner":null,"mode":"plan","status":"waiting","reason":null,)"
-        R"("detail":null,"waiting":{"for":"backoff","until":"2026-11-30T00:53:31.500Z"},"settled":false,"needs":null,)"
-        R"("created_at":"2026-11-30T00:53:20.000Z","started_at":"2026-11-30T00:53:20.000Z","finished_at":null,)"
-        R"("deadline":"2026-11-30T00:54:20.000Z","remaining_ms":50000,"retry_budget":{"limit":20,"spent":0},"labels":{"team":"ops"},)"
-        R"("warnings":[],"steps":[{"id":"note","server":"crm","tool":"post","effect":"write","target":"ticket/42","status":"waiting",)"
-        R"("reason":null,"detail":null,"advice":null,"attempts":1,"max_attempts":3,)"
-        R"("waiting":{"for":"backoff","until":"2026-11-30T00:53:31.500Z"},"attempt_age_ms":null,"result":null,"degraded":false,)"
-        R"("write":{"id":"wr_01M8N30BJBAJEHS3KS1CSNG9W1_0","key":"hf1_x","state":"dispatched"}}],"result":null,)"
-        R"("urls":{"self":"/v1/runs/run_01M8N30BJBAJEHS3KS1CSNG9W1","events":"/v1/runs/run_01M8N30BJBAJEHS3KS1CSNG9W1/events",)"
-        R"("attempts":"/v1/runs/run_01M8N30BJBAJEHS3KS1CSNG9W1/attempts","cancel":"/v1/runs/run_01M8N30BJBAJEHS3KS1CSNG9W1/cancel"}})");
+  CHECK(
+      api::run_json(example(), kNow) ==
+      R"({"id":"run_01M8N30BJBAJEHS3KS1CSNG9W1","name":"nightly","owner":null,"mode":"plan","status":"waiting","reason":null,)"
+      R"("detail":null,"waiting":{"for":"backoff","until":"2026-11-30T00:53:31.500Z"},"settled":false,"needs":null,)"
+      R"("created_at":"2026-11-30T00:53:20.000Z","started_at":"2026-11-30T00:53:20.000Z","finished_at":null,)"
+      R"("deadline":"2026-11-30T00:54:20.000Z","remaining_ms":50000,"retry_budget":{"limit":20,"spent":0},"labels":{"team":"ops"},)"
+      R"("warnings":[],"steps":[{"id":"note","server":"crm","tool":"post","effect":"write","target":"ticket/42","status":"waiting",)"
+      R"("reason":null,"detail":null,"advice":null,"attempts":1,"max_attempts":3,)"
+      R"("waiting":{"for":"backoff","until":"2026-11-30T00:53:31.500Z"},"attempt_age_ms":null,"result":null,"degraded":false,)"
+      R"("write":{"id":"wr_01M8N30BJBAJEHS3KS1CSNG9W1_0","key":"hf1_x","state":"dispatched"}}],"result":null,)"
+      R"("urls":{"self":"/v1/runs/run_01M8N30BJBAJEHS3KS1CSNG9W1","events":"/v1/runs/run_01M8N30BJBAJEHS3KS1CSNG9W1/events",)"
+      R"("attempts":"/v1/runs/run_01M8N30BJBAJEHS3KS1CSNG9W1/attempts","cancel":"/v1/runs/run_01M8N30BJBAJEHS3KS1CSNG9W1/cancel"}})");
 }
 
 TEST_CASE("results pass through digit for digit") {
   run::Run run = example();
   run.result = R"({"n": 12345678901234567890, "x": 1.10})";
-  CHECK(api::run_json(run, kNow).find(R"("result":{"n": 12345678901234567890, "x": 1.10},"urls")") != std::string::npos);
+  CHECK(api::run_json(run, kNow).find(R"("result":{"n": 12345678901234567890, "x": 1.10},"urls")") !=
+        std::string::npos);
 }
 
 TEST_CASE("only an unknown run, or one that waits for a person, needs a human") {
   run::Run run = example();
-  const auto needs = [&run] { return api::run_json(run, kNow).find(R"("needs":"human")") != std::string::npos; };
+  const auto needs = [&run] {
+    return api::run_json(run, kNow).find(R"("needs":"human")") != std::string::npos;
+  };
   CHECK_FALSE(needs());
   run.wait = {run::WaitFor::human, std::nullopt};
   CHECK(needs());
@@ -86,9 +90,11 @@ TEST_CASE("an attempt in flight has an age and no verdict, an answered one its n
     api::render_attempt(w, run, attempt, kNow);
     return out;
   };
-  CHECK(text() == R"({"id":"at_01M8N30BJBAJEHS3KS1CSNG9W1_0_2","step":"note","n":2,"started_at":"2026-11-30T00:53:29.300Z","deadline_ms":3000,)"
-                  R"("waited_ms":700,"kind":"call","delivery":"in_flight","phase":"local","verdict":null,"class":null,"late":false,)"
-                  R"("http_status":null,"rpc_code":null,"detail":null,"bytes_sent":0,"bytes_received":0})");
+  CHECK(
+      text() ==
+      R"({"id":"at_01M8N30BJBAJEHS3KS1CSNG9W1_0_2","step":"note","n":2,"started_at":"2026-11-30T00:53:29.300Z","deadline_ms":3000,)"
+      R"("waited_ms":700,"kind":"call","delivery":"in_flight","phase":"local","verdict":null,"class":null,"late":false,)"
+      R"("http_status":null,"rpc_code":null,"detail":null,"bytes_sent":0,"bytes_received":0})");
   attempt.finished_at = attempt.started_at + Duration{40};
   attempt.delivery = Delivery::answered;
   attempt.verdict = Verdict::refused;
@@ -133,5 +139,6 @@ TEST_CASE("an unknown write shows its doubt, what was sent and what has been dec
   entry.state.write->resolution = run::Resolution::landed;
   entry.state.write->resolved_by = "ops";
   entry.state.write->resolution_note = "seen";
-  CHECK(text().find(R"("resolution":{"verdict":"landed","by":"ops","note":"seen","at":null})") != std::string::npos);
+  CHECK(text().find(R"("resolution":{"verdict":"landed","by":"ops","note":"seen","at":null})") !=
+        std::string::npos);
 }

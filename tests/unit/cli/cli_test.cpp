@@ -1,6 +1,4 @@
 // The command line against a server that answers what each test wants.
-#include "cli/command_line.h"
-
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -8,6 +6,7 @@
 #include <sstream>
 
 #include "cli/client.h"
+#include "cli/command_line.h"
 #include "cli/run_view.h"
 #include "cli/table.h"
 #include "holdfast/core/intent_key.h"
@@ -30,10 +29,11 @@ Ran run(std::vector<std::string> arguments, std::map<std::string, std::string> e
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   std::ostringstream out, err;
   Ran ran;
-  ran.code = cli::run_command_line(static_cast<int>(argv.size()), argv.data(), {out, err, [&env](const std::string& name) -> const char* {
-                                     const auto found = env.find(name);
-                                     return found == env.end() ? nullptr : found->second.c_str();
-                                   }});
+  ran.code = cli::run_command_line(static_cast<int>(argv.size()), argv.data(),
+                                   {out, err, [&env](const std::string& name) -> const char* {
+                                      const auto found = env.find(name);
+                                      return found == env.end() ? nullptr : found->second.c_str();
+                                    }});
   ran.out = out.str();
   ran.err = err.str();
   return ran;
@@ -41,11 +41,12 @@ Ran run(std::vector<std::string> arguments, std::map<std::string, std::string> e
 
 std::string run_of(const std::string& status) {
   const bool settled = status == "succeeded" || status == "failed" || status == "cancelled";
-  return R"({"id":")" + kRun + R"(","name":"n","status":")" + status + R"(","settled":)" + (settled ? "true" : "false") +
-         R"(,"remaining_ms":60000,"steps":[],"warnings":[],"result":null})";
+  return R"({"id":")" + kRun + R"(","name":"n","status":")" + status + R"(","settled":)" +
+         (settled ? "true" : "false") + R"(,"remaining_ms":60000,"steps":[],"warnings":[],"result":null})";
 }
 
-/// Answers by the path's last part, which names a status: /v1/runs/failed is a failed run, /v1/unknowns/409/resolve a refusal.
+/// Answers by the path's last part, which names a status: /v1/runs/failed is a failed run,
+/// /v1/unknowns/409/resolve a refusal.
 class FakeServer {
  public:
   FakeServer() : server_(http::make_server(clock_, options())) {
@@ -59,26 +60,31 @@ class FakeServer {
     server_->route("POST", "/v1/runs", Access::open, [this, answer](Request& r) -> Outcome {
       key = r.header("idempotency-key").value_or("");
       authorization = r.header("authorization").value_or("");
-      return r.body == "{}" ? http::problem(400, Error{"bad_submission", "steps are missing", "/steps"}) : answer(run_of("queued"), 201);
+      return r.body == "{}" ? http::problem(400, Error{"bad_submission", "steps are missing", "/steps"})
+                            : answer(run_of("queued"), 201);
     });
     server_->route("GET", "/v1/runs/{id}", Access::open, [answer](Request& r) -> Outcome {
       const std::string& id = r.parameters.at("id");
       if (id == "nope") return http::problem(404, Error{"run_not_found", "there is no run nope", ""});
       return answer(run_of(id == kRun ? "succeeded" : id));
     });
-    server_->route("GET", "/v1/runs/{id}/attempts", Access::open, [answer](Request&) -> Outcome { return answer(R"({"items":[],"next_cursor":null})"); });
+    server_->route("GET", "/v1/runs/{id}/attempts", Access::open,
+                   [answer](Request&) -> Outcome { return answer(R"({"items":[],"next_cursor":null})"); });
     server_->route("GET", "/v1/runs/{id}/events", Access::open, [answer](Request& r) -> Outcome {
       if (r.query_value("after") == "0") {
-        return answer(R"({"events":[{"seq":1,"at":"2026-11-30T00:00:00.000Z","type":"step.settled","step":"s","data":{"status":"failed"}}],"next":1})");
+        return answer(
+            R"({"events":[{"seq":1,"at":"2026-11-30T00:00:00.000Z","type":"step.settled","step":"s","data":{"status":"failed"}}],"next":1})");
       }
       return answer(R"({"events":[],"next":1})");
     });
     server_->route("GET", "/v1/runs", Access::open, [answer](Request& r) -> Outcome {
-      return r.query_value("cursor") ? answer(R"({"items":[{"id":"b"}],"next_cursor":null})") : answer(R"({"items":[{"id":"a"}],"next_cursor":"next"})");
+      return r.query_value("cursor") ? answer(R"({"items":[{"id":"b"}],"next_cursor":null})")
+                                     : answer(R"({"items":[{"id":"a"}],"next_cursor":"next"})");
     });
     server_->route("POST", "/v1/unknowns/{id}/resolve", Access::open, [this, answer](Request& r) -> Outcome {
       body = r.body;
-      if (r.parameters.at("id") == "409") return http::problem(409, Error{"already_resolved", "it is settled otherwise", ""});
+      if (r.parameters.at("id") == "409")
+        return http::problem(409, Error{"already_resolved", "it is settled otherwise", ""});
       return answer(R"({"id":"w","run":"r","resolution":{"verdict":"landed"}})");
     });
     address = "http://" + *server_->listen();
@@ -107,10 +113,21 @@ std::string file_with(const std::string& text) {
 }  // namespace
 
 TEST_CASE("mistakes in the command line are 2 and say what is wrong") {
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {}, {"submit"}, {"frobnicate"}, {"get"}, {"get", "x", "--no-such-flag"}, {"list", "-o", "xml"}, {"resolve", "w", "--landed"},
-           {"resolve", "w", "--note", "x"}, {"resolve", "w", "--landed", "--abandon", "--note", "x"}, {"token", "create", "--scope", "admin", "--name", "n"},
-           {"submit", "missing.json"}, {"resolve", "w", "--landed", "--note", "x", "--result", "{"}, {"watch", "x", "--timeout", "soon"}, {"check", "missing.yaml"}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"submit"},
+                                             {"frobnicate"},
+                                             {"get"},
+                                             {"get", "x", "--no-such-flag"},
+                                             {"list", "-o", "xml"},
+                                             {"resolve", "w", "--landed"},
+                                             {"resolve", "w", "--note", "x"},
+                                             {"resolve", "w", "--landed", "--abandon", "--note", "x"},
+                                             {"token", "create", "--scope", "admin", "--name", "n"},
+                                             {"submit", "missing.json"},
+                                             {"resolve", "w", "--landed", "--note", "x", "--result", "{"},
+                                             {"watch", "x", "--timeout", "soon"},
+                                             {"check", "missing.yaml"}}) {
     const Ran ran = run(arguments);
     INFO((arguments.empty() ? "nothing" : arguments.front()));
     CHECK(ran.code == 2);
@@ -121,7 +138,8 @@ TEST_CASE("mistakes in the command line are 2 and say what is wrong") {
 
 TEST_CASE("get and watch end with the run's status") {
   FakeServer server;
-  for (const auto& [status, code] : {std::pair{"succeeded", 0}, {"failed", 1}, {"unknown", 3}, {"cancelled", 4}}) {
+  for (const auto& [status, code] :
+       {std::pair{"succeeded", 0}, {"failed", 1}, {"unknown", 3}, {"cancelled", 4}}) {
     CHECK(run({"get", status, "--url", server.address}).code == code);
     const Ran watched = run({"watch", status, "--url", server.address});
     CHECK(watched.code == code);
@@ -137,7 +155,8 @@ TEST_CASE("get and watch end with the run's status") {
 TEST_CASE("submit hands on the file, the key and the token") {
   FakeServer server;
   const std::string file = file_with(R"({"name":"x"})");
-  const std::map<std::string, std::string> env{{"HOLDFAST_URL", server.address}, {"HOLDFAST_TOKEN", "hf_t.1"}};
+  const std::map<std::string, std::string> env{{"HOLDFAST_URL", server.address},
+                                               {"HOLDFAST_TOKEN", "hf_t.1"}};
   const Ran ids = run({"submit", file, "--key", "k1", "-o", "ids"}, env);
   CHECK(ids.code == 0);
   CHECK(ids.out == kRun + "\n");
@@ -155,8 +174,13 @@ TEST_CASE("submit hands on the file, the key and the token") {
 
 TEST_CASE("a server that is not there is 5") {
   const std::map<std::string, std::string> env{{"HOLDFAST_URL", "http://127.0.0.1:9"}};
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"get", kRun}, {"list"}, {"unknowns"}, {"watch", kRun}, {"cancel", kRun}, {"submit", file_with(R"({"name":"x"})")}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"get", kRun},
+                                             {"list"},
+                                             {"unknowns"},
+                                             {"watch", kRun},
+                                             {"cancel", kRun},
+                                             {"submit", file_with(R"({"name":"x"})")}}) {
     const Ran ran = run(arguments, env);
     INFO(arguments.front());
     CHECK(ran.code == 5);
@@ -166,7 +190,8 @@ TEST_CASE("a server that is not there is 5") {
 
 TEST_CASE("operator commands prefer their own address, and a refusal is 1") {
   FakeServer server;
-  const std::map<std::string, std::string> env{{"HOLDFAST_ADMIN_URL", server.address}, {"HOLDFAST_URL", "http://127.0.0.1:9"}};
+  const std::map<std::string, std::string> env{{"HOLDFAST_ADMIN_URL", server.address},
+                                               {"HOLDFAST_URL", "http://127.0.0.1:9"}};
   CHECK(run({"resolve", "w", "--landed", "--note", "seen", "--result", R"({"n": 1.0})"}, env).code == 0);
   CHECK(server.body == R"({"verdict":"landed","note":"seen","result":{"n": 1.0}})");
   CHECK(run({"resolve", "409", "--not-landed", "--note", "gone"}, env).code == 1);
