@@ -81,6 +81,11 @@ void Engine::Impl::release_effects() {
   for (const Gates::Change& change : gates.take_changes()) metrics.circuit(change.server, change.tool, change.state, change.opened);
   forget_settled();
   dirty.clear();
+  if (draining && flights.empty()) {
+    const std::lock_guard lock(drained_mutex);
+    drained = true;
+    drained_wake.notify_all();
+  }
 }
 
 /// What is decided stays decided, in memory, and is tried again; what nobody has been promised yet is refused.

@@ -277,7 +277,7 @@ void Engine::Impl::call_late(tools::CallId id, Evidence evidence) {
   run::Attempt attempt = std::move(**stored);
   run::Turn turn{live.run, live.changes, now, random};
   const ToolPolicy& policy = policy_of(live.run.steps[which.step]);
-  const Judgement judgement = classify(evidence, policy, policy.kind(), false);
+  const Judgement judgement = classify(evidence, policy, run::kind_of(live.run.steps[which.step], policy), false);
   (void)run::absorb_late(turn, which.step, attempt, evidence, judgement);
   live.attempts.push_back(std::move(attempt));
   metrics.late_answer();
@@ -297,7 +297,7 @@ void Engine::Impl::absorb_crash(Live& live, const run::Attempt& attempt) {
   flight.step = attempt.step;
   flight.attempt = attempt;
   flight.called = &policy;
-  flight.kind = attempt.kind != AttemptKind::call || step.effect == Effect::read ? Kind::read : policy.kind();
+  flight.kind = attempt.kind == AttemptKind::call ? run::kind_of(step, policy) : Kind::read;
   flight.permit.server = policy.server;
   flight.permit.tool = policy.tool;
   end_flight(live, attempt.step, evidence, flight);

@@ -162,16 +162,14 @@ void Engine::Impl::drain() {
   if (!thread.joinable()) return;
   const Instant end = clock.now() + options.shutdown_grace;
   draining = true;
-  std::atomic<bool> writes_out{true};
   // Reads and checks are given up at once; they start again in the next life.
   inbox.post_evidence([this] {
     for (const auto& [id, flight] : flights)
       if (flight.kind == Kind::read) cancels.push_back(id);
   });
-  while (writes_out && clock.now() < end) {
-    inbox.post_evidence([this, &writes_out] { writes_out = !flights.empty(); });
-    inbox.post_evidence([] {});
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  {
+    std::unique_lock lock(drained_mutex);
+    (void)drained_wake.wait_for(lock, end - clock.now(), [this] { return drained; });
   }
   stop = true;
   inbox.nudge();

@@ -142,6 +142,9 @@ struct Engine::Impl {
 
   std::atomic<bool> draining{false};
   std::atomic<bool> stop{false};
+  std::mutex drained_mutex;
+  std::condition_variable drained_wake;
+  bool drained = false;                      // nothing is out any more, and nothing will leave
   std::thread thread;
 
   // Gauges.

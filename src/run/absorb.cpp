@@ -248,10 +248,20 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
   return attempt;
 }
 
+Kind kind_of(const Step& step, const ToolPolicy& policy) {
+  if (step.effect == Effect::read) return Kind::read;
+  return policy.effect == Effect::read ? Kind::plain : policy.kind();
+}
+
 Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now) {
   Readiness r;
-  r.kind = policy.kind();
-  if (step.effect == Effect::read) r.kind = Kind::read;
+  r.kind = kind_of(step, policy);
+  if (step.effect == Effect::read && policy.effect == Effect::write) {
+    r.what = Readiness::What::fail;
+    r.reason = Reason::bad_arguments;
+    r.detail = "the tool was a read when the run was submitted and is declared a write now: submit the run again";
+    return r;
+  }
   const bool doubtful = in_doubt(step);
   if (r.kind == Kind::keyed && doubtful && step.write && step.write->first_sent_at &&
       now - *step.write->first_sent_at > policy.key->retention) {

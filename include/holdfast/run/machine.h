@@ -59,6 +59,9 @@ void apply(Turn& turn, Move move);
 /// The run's status, `waiting`, reason and detail, from its steps. Called once after all moves of a turn.
 void refresh(Turn& turn);
 
+/// How a repeat of this step can be made safe. What was submitted as a write stays one, whatever the tool's rules say by now.
+[[nodiscard]] Kind kind_of(const Step& step, const ToolPolicy& policy);
+
 /// May a call of this step leave now, time and earlier doubts considered? Gates are asked afterwards.
 struct Readiness {
   enum class What { send, check, fail, doubt } what = What::send;
