@@ -1,4 +1,5 @@
-// The client's thread: libcurl's multi interface driven by epoll, so that thousands of waiting exchanges cost nothing while they wait.
+// The client's thread: libcurl's multi interface driven by epoll, so that thousands of waiting exchanges cost
+// nothing while they wait.
 #include "holdfast/tools/http_client.h"
 
 #include <curl/curl.h>
@@ -53,7 +54,9 @@ using Order = std::variant<Start, Cancel, Task, Looked>;
 class Inbox {
  public:
   Inbox() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-  ~Inbox() { if (event_ >= 0) close(event_); }
+  ~Inbox() {
+    if (event_ >= 0) close(event_);
+  }
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
@@ -106,7 +109,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     start_libcurl();
     multi_ = curl_multi_init();
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    if (!multi_ || epoll_ < 0 || inbox_->event() < 0) throw std::runtime_error("no descriptors for the HTTP client");
+    if (!multi_ || epoll_ < 0 || inbox_->event() < 0)
+      throw std::runtime_error("no descriptors for the HTTP client");
     curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &on_socket);
     curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
     curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &on_timer);
@@ -139,7 +143,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
  private:
   using State = Exchange::State;
 
-  // --- the loop ---------------------------------------------------------------------------------------------------------------
+  // --- the loop
+  // ---------------------------------------------------------------------------------------------------------------
 
   // Signals belong to other threads; a blocked SIGPIPE turns into EPIPE.
   void start_thread() {
@@ -173,7 +178,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     const int n = epoll_wait(epoll_, events.data(), events.size(), static_cast<int>(time_to_wait_ms()));
     for (int i = 0; i < n; ++i) {
       if (events[i].data.fd == inbox_->event()) continue;
-      const int mask = ((events[i].events & EPOLLIN) ? CURL_CSELECT_IN : 0) | ((events[i].events & EPOLLOUT) ? CURL_CSELECT_OUT : 0) |
+      const int mask = ((events[i].events & EPOLLIN) ? CURL_CSELECT_IN : 0) |
+                       ((events[i].events & EPOLLOUT) ? CURL_CSELECT_OUT : 0) |
                        ((events[i].events & (EPOLLERR | EPOLLHUP)) ? CURL_CSELECT_ERR : 0);
       act(events[i].data.fd, mask);
     }
@@ -199,7 +205,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     event.data.fd = fd;
     const int other = operation == EPOLL_CTL_ADD ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     // A closed descriptor leaves epoll by itself, and its number may come back.
-    if (epoll_ctl(epoll_, operation, fd, &event) != 0 && operation != EPOLL_CTL_DEL && (errno == EEXIST || errno == ENOENT))
+    if (epoll_ctl(epoll_, operation, fd, &event) != 0 && operation != EPOLL_CTL_DEL &&
+        (errno == EEXIST || errno == ENOENT))
       epoll_ctl(epoll_, other, fd, &event);
   }
 
@@ -209,7 +216,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
       client.watch(EPOLL_CTL_DEL, socket, 0);
       return 0;
     }
-    const std::uint32_t interest = ((what & CURL_POLL_IN) ? EPOLLIN : 0u) | ((what & CURL_POLL_OUT) ? EPOLLOUT : 0u);
+    const std::uint32_t interest =
+        ((what & CURL_POLL_IN) ? EPOLLIN : 0u) | ((what & CURL_POLL_OUT) ? EPOLLOUT : 0u);
     client.watch(known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, interest);
     if (!known) curl_multi_assign(client.multi_, socket, self);
     return 0;
@@ -217,12 +225,15 @@ class CurlClient final : public HttpClient, private ExchangeHost {
 
   static int on_timer(CURLM*, long wait_ms, void* self) {
     auto& client = *static_cast<CurlClient*>(self);
-    if (wait_ms < 0) client.curl_due_.reset();
-    else client.curl_due_ = client.clock_.now() + Duration{wait_ms};
+    if (wait_ms < 0)
+      client.curl_due_.reset();
+    else
+      client.curl_due_ = client.clock_.now() + Duration{wait_ms};
     return 0;
   }
 
-  // --- orders -----------------------------------------------------------------------------------------------------------------
+  // --- orders
+  // -----------------------------------------------------------------------------------------------------------------
 
   void obey(Start& order) {
     Exchange& exchange = *live_.emplace(order.id, fresh_exchange()).first->second;
@@ -241,8 +252,10 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     const auto found = live_.find(order.id);
     if (found == live_.end()) return;
     Exchange& exchange = *found->second;
-    if (exchange.state == State::running) give_up(exchange, Failure::cancelled);
-    else retire(exchange, false);
+    if (exchange.state == State::running)
+      give_up(exchange, Failure::cancelled);
+    else
+      retire(exchange, false);
   }
 
   void obey(Task& order) { tasks_.emplace(order.at.ms, std::move(order.run)); }
@@ -260,7 +273,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     retire(exchange, false);
   }
 
-  // --- the life of an exchange ------------------------------------------------------------------------------------------------
+  // --- the life of an exchange
+  // ------------------------------------------------------------------------------------------------
 
   std::unique_ptr<Exchange> fresh_exchange() {
     if (pool_.empty()) return std::make_unique<Exchange>(static_cast<ExchangeHost&>(*this));
@@ -273,7 +287,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     if (auto problem = prepare(exchange, exchange.request.deadline - clock_.now()))
       return give_up_before_start(exchange, Failure::address_refused, std::move(*problem));
     if (curl_multi_add_handle(multi_, exchange.easy) != CURLM_OK)
-      give_up_before_start(exchange, Failure::local_resource, "libcurl takes no further transfer; nothing sent");
+      give_up_before_start(exchange, Failure::local_resource,
+                           "libcurl takes no further transfer; nothing sent");
   }
 
   void give_up_before_start(Exchange& exchange, Failure failure, std::string detail) {
@@ -288,7 +303,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     retire(exchange, false);
   }
 
-  // Lingering is for answers alone: a request that is not all out by now must not go on leaving after we said so.
+  // Lingering is for answers alone: a request that is not all out by now must not go on leaving after we said
+  // so.
   void give_up(Exchange& exchange, Failure failure) {
     HttpOutcome outcome = cut_outcome(exchange, failure, clock_.now());
     const bool lingers = exchange.request.linger.count() > 0 && all_sent(exchange) && exchange.callbacks.late;
@@ -335,11 +351,14 @@ class CurlClient final : public HttpClient, private ExchangeHost {
       }
       if (hop == Hop::limit) {
         outcome.failure = Failure::redirect_limit;
-        outcome.detail = "more than " + std::to_string(kMostHops) + " redirects; the last one is " + std::to_string(outcome.status);
+        outcome.detail = "more than " + std::to_string(kMostHops) + " redirects; the last one is " +
+                         std::to_string(outcome.status);
       }
     }
-    if (exchange.state == State::running) report(exchange, std::move(outcome));
-    else if (outcome.failure == Failure::none && exchange.callbacks.late) exchange.callbacks.late(std::move(outcome));
+    if (exchange.state == State::running)
+      report(exchange, std::move(outcome));
+    else if (outcome.failure == Failure::none && exchange.callbacks.late)
+      exchange.callbacks.late(std::move(outcome));
     retire(exchange, code == CURLE_OK);
   }
 
@@ -347,7 +366,9 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     if (code != CURLE_COULDNT_RESOLVE_HOST || exchange.state != State::running) return false;
     const auto origin = origin_of(exchange.request.url);
     if (!origin) return false;
-    exchange.looking_up = ask_whether_missing(origin->host, [inbox = inbox_, id = exchange.id](bool missing) { inbox->post(Looked{id, missing}); });
+    exchange.looking_up = ask_whether_missing(origin->host, [inbox = inbox_, id = exchange.id](bool missing) {
+      inbox->post(Looked{id, missing});
+    });
     if (exchange.looking_up) curl_multi_remove_handle(multi_, exchange.easy);
     return exchange.looking_up;
   }
@@ -363,7 +384,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     if (clean && pool_.size() < kPooledExchanges) pool_.push_back(std::move(owned));
   }
 
-  // --- timers -----------------------------------------------------------------------------------------------------------------
+  // --- timers
+  // -----------------------------------------------------------------------------------------------------------------
 
   void arm(Exchange& exchange, Instant when) {
     disarm(exchange);
@@ -380,8 +402,10 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     const std::int64_t now = clock_.now().ms;
     while (!timers_.empty() && timers_.begin()->first <= now) {
       Exchange& exchange = *timers_.begin()->second;
-      if (exchange.state == State::running) give_up(exchange, Failure::timeout);
-      else retire(exchange, false);
+      if (exchange.state == State::running)
+        give_up(exchange, Failure::timeout);
+      else
+        retire(exchange, false);
     }
     while (!tasks_.empty() && tasks_.begin()->first <= now) {
       const auto task = tasks_.extract(tasks_.begin());
@@ -421,7 +445,8 @@ class CurlClient final : public HttpClient, private ExchangeHost {
 }  // namespace
 
 std::string_view HttpHeaders::get(std::string_view lower_name) const {
-  const auto found = std::ranges::find(list, lower_name, [](const auto& field) { return std::string_view(field.first); });
+  const auto found =
+      std::ranges::find(list, lower_name, [](const auto& field) { return std::string_view(field.first); });
   return found == list.end() ? std::string_view{} : std::string_view(found->second);
 }
 
@@ -437,6 +462,8 @@ std::string HttpHeaders::all(std::string_view lower_name) const {
   return out;
 }
 
-std::unique_ptr<HttpClient> make_curl_client(const Clock& clock) { return std::make_unique<CurlClient>(clock); }
+std::unique_ptr<HttpClient> make_curl_client(const Clock& clock) {
+  return std::make_unique<CurlClient>(clock);
+}
 
 }  // namespace holdfast::tools

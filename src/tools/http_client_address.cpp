@@ -23,10 +23,10 @@ constexpr std::uint32_t quad(std::uint32_t a, std::uint32_t b, std::uint32_t c, 
 
 // The special-purpose registry's blocks that are not globally reachable.
 constexpr std::array kPrivateBlocks{
-    Block{quad(0, 0, 0, 0), 8},      Block{quad(10, 0, 0, 0), 8},    Block{quad(100, 64, 0, 0), 10},
-    Block{quad(127, 0, 0, 0), 8},    Block{quad(169, 254, 0, 0), 16}, Block{quad(172, 16, 0, 0), 12},
-    Block{quad(192, 0, 0, 0), 24},   Block{quad(192, 0, 2, 0), 24},  Block{quad(192, 168, 0, 0), 16},
-    Block{quad(198, 18, 0, 0), 15},  Block{quad(198, 51, 100, 0), 24}, Block{quad(203, 0, 113, 0), 24},
+    Block{quad(0, 0, 0, 0), 8},     Block{quad(10, 0, 0, 0), 8},      Block{quad(100, 64, 0, 0), 10},
+    Block{quad(127, 0, 0, 0), 8},   Block{quad(169, 254, 0, 0), 16},  Block{quad(172, 16, 0, 0), 12},
+    Block{quad(192, 0, 0, 0), 24},  Block{quad(192, 0, 2, 0), 24},    Block{quad(192, 168, 0, 0), 16},
+    Block{quad(198, 18, 0, 0), 15}, Block{quad(198, 51, 100, 0), 24}, Block{quad(203, 0, 113, 0), 24},
     Block{quad(224, 0, 0, 0), 3},
 };
 
@@ -36,7 +36,9 @@ bool is_private_v4(std::uint32_t host_order) {
   });
 }
 
-std::uint32_t v4_at(const std::uint8_t* bytes) { return quad(bytes[0], bytes[1], bytes[2], bytes[3]); }
+std::uint32_t v4_at(const std::uint8_t* bytes) {
+  return quad(bytes[0], bytes[1], bytes[2], bytes[3]);
+}
 
 bool is_private_v6(const in6_addr& address) {
   static constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -63,7 +65,9 @@ std::optional<std::string> part(const Url& url, CURLUPart which, unsigned flags 
   return out;
 }
 
-bool is_http(const std::string& scheme) { return scheme == "http" || scheme == "https"; }
+bool is_http(const std::string& scheme) {
+  return scheme == "http" || scheme == "https";
+}
 
 }  // namespace
 
@@ -97,7 +101,8 @@ std::optional<Origin> origin_of(const std::string& text) {
   auto host = part(url, CURLUPART_HOST);
   auto port = part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
   if (!scheme || !host || !port || !is_http(*scheme)) return std::nullopt;
-  std::ranges::transform(*host, host->begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+  std::ranges::transform(*host, host->begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
   return Origin{std::move(*scheme), std::move(*host), std::move(*port)};
 }
 
@@ -114,7 +119,8 @@ std::optional<std::string> resolve_location(const std::string& base, const std::
   // Relative places inherit everything; user information is what a server must not be able to choose.
   curl_url_set(url.get(), CURLUPART_USER, nullptr, 0);
   curl_url_set(url.get(), CURLUPART_PASSWORD, nullptr, 0);
-  if (curl_url_set(url.get(), CURLUPART_URL, location.c_str(), CURLU_DISALLOW_USER | CURLU_URLENCODE) != CURLUE_OK)
+  if (curl_url_set(url.get(), CURLUPART_URL, location.c_str(), CURLU_DISALLOW_USER | CURLU_URLENCODE) !=
+      CURLUE_OK)
     return std::nullopt;
   curl_url_set(url.get(), CURLUPART_FRAGMENT, nullptr, 0);
   const auto scheme = part(url, CURLUPART_SCHEME);

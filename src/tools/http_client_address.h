@@ -9,8 +9,9 @@
 
 namespace holdfast::tools {
 
-/// True for loopback, private, link-local (cloud metadata), shared, multicast, reserved and unspecified addresses, also when they are
-/// wrapped into IPv6 (mapped, NAT64, 6to4). Anything that is neither IPv4 nor IPv6 counts as private.
+/// True for loopback, private, link-local (cloud metadata), shared, multicast, reserved and unspecified
+/// addresses, also when they are wrapped into IPv6 (mapped, NAT64, 6to4). Anything that is neither IPv4 nor
+/// IPv6 counts as private.
 [[nodiscard]] bool is_private_address(const sockaddr* address);
 /// The same for an address written as text; text that is no address counts as private.
 [[nodiscard]] bool is_private_address(std::string_view address);
@@ -26,8 +27,10 @@ struct Origin {
 [[nodiscard]] std::optional<Origin> origin_of(const std::string& url);
 /// True when `host` needs a name lookup: neither a literal address nor `localhost`, which are taken as meant.
 [[nodiscard]] bool is_host_name(std::string_view host);
-/// `location` seen from `base`, without fragment; nullopt unless it is an http or https URL without user information.
-[[nodiscard]] std::optional<std::string> resolve_location(const std::string& base, const std::string& location);
+/// `location` seen from `base`, without fragment; nullopt unless it is an http or https URL without user
+/// information.
+[[nodiscard]] std::optional<std::string> resolve_location(const std::string& base,
+                                                          const std::string& location);
 /// True for bytes that must never reach a header or a request line: control bytes, DEL.
 [[nodiscard]] bool has_control_bytes(std::string_view text);
 

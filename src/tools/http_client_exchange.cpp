@@ -1,9 +1,9 @@
 #include "tools/http_client_exchange.h"
 
-#include <unistd.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -42,9 +42,12 @@ std::optional<std::uint64_t> bytes_received(curl_socket_t socket) {
   return info.tcpi_bytes_received - (counts_fin && info.tcpi_bytes_received > 0 ? 1 : 0);
 }
 
-bool is_tls(const Exchange& exchange) { return exchange.request.url.starts_with("https:"); }
+bool is_tls(const Exchange& exchange) {
+  return exchange.request.url.starts_with("https:");
+}
 
-// --- what leaves -------------------------------------------------------------------------------------------------------------
+// --- what leaves
+// -------------------------------------------------------------------------------------------------------------
 
 void note_sent(Exchange& exchange, std::string_view bytes) {
   Seen& seen = exchange.seen;
@@ -68,17 +71,27 @@ int on_debug(CURL*, curl_infotype type, char* data, std::size_t size, void* self
   Exchange& exchange = *static_cast<Exchange*>(self);
   switch (type) {
     case CURLINFO_HEADER_OUT:
-    case CURLINFO_DATA_OUT: note_sent(exchange, {data, size}); break;
+    case CURLINFO_DATA_OUT:
+      note_sent(exchange, {data, size});
+      break;
     case CURLINFO_HEADER_IN:
-    case CURLINFO_DATA_IN: exchange.seen.received += size; break;
-    case CURLINFO_SSL_DATA_OUT: exchange.seen.tls_started = true; break;
-    case CURLINFO_TEXT: note_remark(exchange, {data, size}); break;
-    default: break;
+    case CURLINFO_DATA_IN:
+      exchange.seen.received += size;
+      break;
+    case CURLINFO_SSL_DATA_OUT:
+      exchange.seen.tls_started = true;
+      break;
+    case CURLINFO_TEXT:
+      note_remark(exchange, {data, size});
+      break;
+    default:
+      break;
   }
   return 0;
 }
 
-// --- connections -------------------------------------------------------------------------------------------------------------
+// --- connections
+// -------------------------------------------------------------------------------------------------------------
 
 bool address_allowed(const Exchange& exchange, bool is_private) {
   if (!is_private || exchange.request.allow_private) return true;
@@ -103,7 +116,8 @@ curl_socket_t on_open_socket(void* self, curlsocktype, curl_sockaddr* address) {
   }
   exchange.seen.socket_opened = true;
   exchange.opened.push_back(fd);
-  exchange.host.sockets.insert_or_assign(fd, ExchangeHost::Socket{.maker = exchange.id, .user = nullptr, .route = {}});
+  exchange.host.sockets.insert_or_assign(
+      fd, ExchangeHost::Socket{.maker = exchange.id, .user = nullptr, .route = {}});
   return fd;
 }
 
@@ -125,7 +139,8 @@ int port_of(curl_socket_t socket) {
   socklen_t size = sizeof address;
   if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return -1;
   if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-  return address.ss_family == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port) : -1;
+  return address.ss_family == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port)
+                                       : -1;
 }
 
 std::string route_of(const char* remote_address, const char* local_address, int remote_port, int local_port) {
@@ -139,7 +154,8 @@ curl_socket_t find_socket(Exchange& exchange, std::string route, int local_port)
   ExchangeHost& host = exchange.host;
   for (const curl_socket_t socket : exchange.opened) {
     const auto known = host.sockets.find(socket);
-    if (known == host.sockets.end() || known->second.maker != exchange.id || port_of(socket) != local_port) continue;
+    if (known == host.sockets.end() || known->second.maker != exchange.id || port_of(socket) != local_port)
+      continue;
     host.routes.insert_or_assign(route, socket);
     known->second.route = std::move(route);
     return socket;
@@ -156,8 +172,8 @@ void take_socket(Exchange& exchange, curl_socket_t socket) {
   exchange.socket_baseline = exchange.seen.reused ? bytes_received(socket).value_or(0) : 0;
 }
 
-// Runs right before the request is sent, each time: libcurl sends a request again by itself when a reused connection turns out dead,
-// and that would be a request without an attempt row.
+// Runs right before the request is sent, each time: libcurl sends a request again by itself when a reused
+// connection turns out dead, and that would be a request without an attempt row.
 int on_ready(void* self, char* remote_address, char* local_address, int remote_port, int local_port) {
   Exchange& exchange = *static_cast<Exchange*>(self);
   Seen& seen = exchange.seen;
@@ -165,7 +181,8 @@ int on_ready(void* self, char* remote_address, char* local_address, int remote_p
     seen.resend_stopped = true;
     return CURL_PREREQFUNC_ABORT;
   }
-  if (!exchange.request.allow_private && !address_allowed(exchange, is_private_address(std::string_view(remote_address)))) {
+  if (!exchange.request.allow_private &&
+      !address_allowed(exchange, is_private_address(std::string_view(remote_address)))) {
     seen.address_refused = true;
     return CURL_PREREQFUNC_ABORT;
   }
@@ -174,19 +191,24 @@ int on_ready(void* self, char* remote_address, char* local_address, int remote_p
   leave_socket(exchange);
   // TLS records that are no part of an answer would count as one.
   if (!is_tls(exchange))
-    take_socket(exchange, find_socket(exchange, route_of(remote_address, local_address, remote_port, local_port), local_port));
+    take_socket(
+        exchange,
+        find_socket(exchange, route_of(remote_address, local_address, remote_port, local_port), local_port));
   return CURL_PREREQFUNC_OK;
 }
 
-// --- what comes back ---------------------------------------------------------------------------------------------------------
+// --- what comes back
+// ---------------------------------------------------------------------------------------------------------
 
-// The one length that all Content-Length fields agree on; nullopt when they conflict or are no numbers. Saturates.
+// The one length that all Content-Length fields agree on; nullopt when they conflict or are no numbers.
+// Saturates.
 std::optional<std::uint64_t> agreed_length(std::string_view joined) {
   std::optional<std::uint64_t> agreed;
   while (true) {
     const std::size_t comma = joined.find(',');
     const std::string_view one = trim(joined.substr(0, comma));
-    if (one.empty() || !std::ranges::all_of(one, [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+    if (one.empty() || !std::ranges::all_of(one, [](char c) { return c >= '0' && c <= '9'; }))
+      return std::nullopt;
     std::uint64_t value = 0;
     if (std::from_chars(one.data(), one.data() + one.size(), value).ec != std::errc{}) value = UINT64_MAX;
     if (agreed && *agreed != value) return std::nullopt;
@@ -207,12 +229,14 @@ bool check_length(Exchange& exchange) {
   const std::string joined = seen.headers.all("content-length");
   if (joined.empty() || !seen.headers.get("transfer-encoding").empty()) return true;
   const auto length = agreed_length(joined);
-  if (!length) return refuse(seen, &Seen::bad_framing, "the answer's Content-Length fields conflict or are no numbers");
+  if (!length)
+    return refuse(seen, &Seen::bad_framing, "the answer's Content-Length fields conflict or are no numbers");
   const bool has_body = exchange.request.method != "HEAD" && seen.status != 204 && seen.status != 304;
   if (!has_body || seen.streaming) return true;
   if (*length > exchange.request.max_body_bytes)
-    return refuse(seen, &Seen::too_large, "the answer announces " + std::to_string(*length) + " bytes, over the limit of " +
-                                              std::to_string(exchange.request.max_body_bytes));
+    return refuse(seen, &Seen::too_large,
+                  "the answer announces " + std::to_string(*length) + " bytes, over the limit of " +
+                      std::to_string(exchange.request.max_body_bytes));
   seen.body.reserve(std::min<std::size_t>(*length, kMostReserved));
   return true;
 }
@@ -220,7 +244,8 @@ bool check_length(Exchange& exchange) {
 bool end_of_head(Exchange& exchange) {
   Seen& seen = exchange.seen;
   seen.in_head = false;
-  if (seen.status == 101) return refuse(seen, &Seen::bad_framing, "the answer switches protocols, which nobody asked for");
+  if (seen.status == 101)
+    return refuse(seen, &Seen::bad_framing, "the answer switches protocols, which nobody asked for");
   if (seen.status < 200) return true;
   seen.head_complete = true;
   if (exchange.callbacks.stream && seen.status < 300)
@@ -254,13 +279,16 @@ bool take_header(Exchange& exchange, std::string_view line) {
   if (seen.header_bytes > exchange.request.max_header_bytes) {
     const bool landed = seen.status >= 200 && seen.status < 300;
     return refuse(seen, landed ? &Seen::too_large : &Seen::bad_framing,
-                  "the answer's head is over the limit of " + std::to_string(exchange.request.max_header_bytes) + " bytes");
+                  "the answer's head is over the limit of " +
+                      std::to_string(exchange.request.max_header_bytes) + " bytes");
   }
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
   if (seen.head_complete) return true;  // a trailer
   if (line.empty()) return !seen.in_head || end_of_head(exchange);
-  if (!seen.in_head) start_of_head(seen, line);
-  else header_line(seen, line);
+  if (!seen.in_head)
+    start_of_head(seen, line);
+  else
+    header_line(seen, line);
   return true;
 }
 
@@ -287,8 +315,9 @@ bool take_body(Exchange& exchange, std::string_view piece) {
   if (seen.streaming) return take_streamed(exchange, piece);
   if (seen.body_bytes > exchange.request.max_body_bytes) {
     std::string().swap(seen.body);
-    return refuse(seen, &Seen::too_large, "the answer is over the limit of " + std::to_string(exchange.request.max_body_bytes) +
-                                              " bytes; at least " + std::to_string(seen.body_bytes) + " came");
+    return refuse(seen, &Seen::too_large,
+                  "the answer is over the limit of " + std::to_string(exchange.request.max_body_bytes) +
+                      " bytes; at least " + std::to_string(seen.body_bytes) + " came");
   }
   seen.body.append(piece);
   return true;
@@ -298,7 +327,8 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self)
   return take_body(*static_cast<Exchange*>(self), {data, size * count}) ? size * count : 0;
 }
 
-// --- set-up ------------------------------------------------------------------------------------------------------------------
+// --- set-up
+// ------------------------------------------------------------------------------------------------------------------
 
 template <class T>
 void set(Exchange& exchange, CURLoption option, T value) {
@@ -322,7 +352,8 @@ void set_constants(Exchange& exchange) {
   // Without it, taking away a transfer waits for its name lookup to end.
   set(exchange, CURLOPT_QUICK_EXIT, 1L);
   set(exchange, CURLOPT_ERRORBUFFER, exchange.error.data());
-  set(exchange, CURLOPT_VERBOSE, 1L);  // the debug callback is the only place that sees what the kernel accepted
+  set(exchange, CURLOPT_VERBOSE,
+      1L);  // the debug callback is the only place that sees what the kernel accepted
   set(exchange, CURLOPT_DEBUGFUNCTION, &on_debug);
   set(exchange, CURLOPT_DEBUGDATA, static_cast<void*>(self));
   set(exchange, CURLOPT_HEADERFUNCTION, &on_header);
@@ -374,7 +405,8 @@ void add_line(Exchange& exchange, std::string_view name, std::string_view separa
 void link_lines(Exchange& exchange) {
   auto& nodes = exchange.header_nodes;
   nodes.clear();
-  for (std::size_t at = 0; at < exchange.header_text.size(); at += std::strlen(exchange.header_text.data() + at) + 1)
+  for (std::size_t at = 0; at < exchange.header_text.size();
+       at += std::strlen(exchange.header_text.data() + at) + 1)
     nodes.push_back({exchange.header_text.data() + at, nullptr});
   for (std::size_t i = 0; i + 1 < nodes.size(); ++i) nodes[i].next = &nodes[i + 1];
   set(exchange, CURLOPT_HTTPHEADER, nodes.data());
@@ -391,8 +423,10 @@ std::optional<std::string> set_headers(Exchange& exchange) {
     if (is_framing_field(key)) continue;
     if (exchange.other_origin && key != "accept" && key != "content-type") continue;
     has_type |= key == "content-type";
-    if (trim(value).empty()) add_line(exchange, name, ";", "");
-    else add_line(exchange, name, ": ", value);
+    if (trim(value).empty())
+      add_line(exchange, name, ";", "");
+    else
+      add_line(exchange, name, ": ", value);
   }
   add_line(exchange, "Expect", ":", "");
   if (!has_type) add_line(exchange, "Content-Type", ":", "");
@@ -424,7 +458,8 @@ std::optional<std::string> prepare(Exchange& exchange, Duration time_left) {
   set_method(exchange);
   set(exchange, CURLOPT_FRESH_CONNECT, request.fresh_connection ? 1L : 0L);
   set(exchange, CURLOPT_FORBID_REUSE, request.fresh_connection ? 1L : 0L);
-  // Our own timer ends the exchange; libcurl's must only not come before it, and divides this time over several addresses.
+  // Our own timer ends the exchange; libcurl's must only not come before it, and divides this time over
+  // several addresses.
   const std::int64_t most = std::clamp<std::int64_t>(time_left.count() + 1000, 1000, 24 * 3600 * 1000);
   set(exchange, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(most));
   exchange.error[0] = '\0';

@@ -1,4 +1,5 @@
-// How an exchange ended, judged by what was seen rather than by libcurl's code alone: one code spans many phases.
+// How an exchange ended, judged by what was seen rather than by libcurl's code alone: one code spans many
+// phases.
 #include <cerrno>
 #include <cstring>
 
@@ -7,7 +8,9 @@
 namespace holdfast::tools {
 namespace {
 
-bool is_tls(const Exchange& exchange) { return exchange.request.url.starts_with("https:"); }
+bool is_tls(const Exchange& exchange) {
+  return exchange.request.url.starts_with("https:");
+}
 
 curl_off_t microseconds(const Exchange& exchange, CURLINFO which) {
   curl_off_t value = 0;
@@ -25,7 +28,9 @@ long os_error(const Exchange& exchange) {
   return error;
 }
 
-bool says(const Exchange& exchange, const char* words) { return std::strstr(exchange.error.data(), words) != nullptr; }
+bool says(const Exchange& exchange, const char* words) {
+  return std::strstr(exchange.error.data(), words) != nullptr;
+}
 
 Failure handshake_failure(const Exchange& exchange, CURLcode code) {
   switch (code) {
@@ -36,27 +41,35 @@ Failure handshake_failure(const Exchange& exchange, CURLcode code) {
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_CRL_BADFILE:
     case CURLE_SSL_INVALIDCERTSTATUS:
-    case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return Failure::tls_certificate;
-    default: break;
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+      return Failure::tls_certificate;
+    default:
+      break;
   }
   // A cut handshake may go well next time; versions and algorithms that do not meet will not.
   if (says(exchange, "SSL_ERROR_SYSCALL") || says(exchange, "unexpected eof") || says(exchange, "reset"))
     return Failure::tls_handshake;
-  const bool disagreement = says(exchange, "version") || says(exchange, "protocol") || says(exchange, "alert") || says(exchange, "cipher");
+  const bool disagreement = says(exchange, "version") || says(exchange, "protocol") ||
+                            says(exchange, "alert") || says(exchange, "cipher");
   return disagreement ? Failure::tls_certificate : Failure::tls_handshake;
 }
 
 Failure never_sent_failure(const Exchange& exchange, CURLcode code, Phase phase) {
   const Seen& seen = exchange.seen;
-  if (seen.address_refused && (!seen.socket_opened || code == CURLE_ABORTED_BY_CALLBACK)) return Failure::address_refused;
+  if (seen.address_refused && (!seen.socket_opened || code == CURLE_ABORTED_BY_CALLBACK))
+    return Failure::address_refused;
   if (seen.local_resource || is_shortage(os_error(exchange))) return Failure::local_resource;
   switch (code) {
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL: return Failure::address_refused;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return Failure::address_refused;
     case CURLE_OUT_OF_MEMORY:
-    case CURLE_FAILED_INIT: return Failure::local_resource;
-    case CURLE_COULDNT_RESOLVE_HOST: return Failure::dns_temporary;
-    default: break;
+    case CURLE_FAILED_INIT:
+      return Failure::local_resource;
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return Failure::dns_temporary;
+    default:
+      break;
   }
   if (phase == Phase::dns || phase == Phase::local) return Failure::dns_temporary;
   if (phase == Phase::tcp) return Failure::connect;
@@ -65,8 +78,10 @@ Failure never_sent_failure(const Exchange& exchange, CURLcode code, Phase phase)
 
 Failure no_head_failure(const Exchange& exchange, CURLcode code) {
   const Seen& seen = exchange.seen;
-  if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_HTTP2) return Failure::bad_framing;
-  if (code == CURLE_SSL_CLIENTCERT || says(exchange, "certificate required")) return Failure::tls_client_certificate;
+  if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_HTTP2)
+    return Failure::bad_framing;
+  if (code == CURLE_SSL_CLIENTCERT || says(exchange, "certificate required"))
+    return Failure::tls_client_certificate;
   const bool answered = seen.received > 0 || seen.raw_received;
   return all_sent(exchange) || answered ? Failure::connection_lost : Failure::send_cut;
 }
@@ -87,7 +102,9 @@ Failure failure_of(const Exchange& exchange, CURLcode code, Phase phase) {
   return code == CURLE_OK ? Failure::none : body_failure(exchange, code);
 }
 
-std::string counted(std::uint64_t n) { return n == 1 ? "1 byte" : std::to_string(n) + " bytes"; }
+std::string counted(std::uint64_t n) {
+  return n == 1 ? "1 byte" : std::to_string(n) + " bytes";
+}
 
 std::string traffic(const HttpOutcome& outcome) {
   if (outcome.bytes_sent == 0) return "nothing sent";
@@ -96,28 +113,46 @@ std::string traffic(const HttpOutcome& outcome) {
 
 std::string_view failed_words(Failure failure) {
   switch (failure) {
-    case Failure::dns_temporary: return "the name could not be resolved";
-    case Failure::dns_not_found: return "the name does not exist";
-    case Failure::address_refused: return "the name resolves to a private address, which the server's settings forbid";
-    case Failure::local_resource: return "no descriptor, port or memory was left here for a connection";
-    case Failure::connect: return "no connection could be made";
-    case Failure::tls_handshake: return "the TLS handshake was cut";
-    case Failure::tls_certificate: return "the TLS handshake failed for good";
-    case Failure::tls_client_certificate: return "the server wants a client certificate";
-    case Failure::dead_connection: return "the connection died before the request";
-    case Failure::send_cut: return "the connection was cut while the request was sent";
-    case Failure::connection_lost: return "the connection was lost before the answer's head was complete";
-    case Failure::bad_framing: return "the answer is no valid HTTP";
-    case Failure::body_unreadable: return "the answer's body could not be decoded";
-    case Failure::body_cut: return "the connection was lost inside the answer's body";
-    default: return "the exchange failed";
+    case Failure::dns_temporary:
+      return "the name could not be resolved";
+    case Failure::dns_not_found:
+      return "the name does not exist";
+    case Failure::address_refused:
+      return "the name resolves to a private address, which the server's settings forbid";
+    case Failure::local_resource:
+      return "no descriptor, port or memory was left here for a connection";
+    case Failure::connect:
+      return "no connection could be made";
+    case Failure::tls_handshake:
+      return "the TLS handshake was cut";
+    case Failure::tls_certificate:
+      return "the TLS handshake failed for good";
+    case Failure::tls_client_certificate:
+      return "the server wants a client certificate";
+    case Failure::dead_connection:
+      return "the connection died before the request";
+    case Failure::send_cut:
+      return "the connection was cut while the request was sent";
+    case Failure::connection_lost:
+      return "the connection was lost before the answer's head was complete";
+    case Failure::bad_framing:
+      return "the answer is no valid HTTP";
+    case Failure::body_unreadable:
+      return "the answer's body could not be decoded";
+    case Failure::body_cut:
+      return "the connection was lost inside the answer's body";
+    default:
+      return "the exchange failed";
   }
 }
 
 std::string failed_sentence(const Exchange& exchange, const HttpOutcome& outcome) {
-  std::string out = exchange.seen.problem.empty() ? std::string(failed_words(outcome.failure)) : exchange.seen.problem;
-  if (outcome.failure == Failure::connect && os_error(exchange) != 0) (out += ": ") += std::strerror(static_cast<int>(os_error(exchange)));
-  if (outcome.failure == Failure::tls_certificate && exchange.error[0] != '\0') (out += ": ") += exchange.error.data();
+  std::string out =
+      exchange.seen.problem.empty() ? std::string(failed_words(outcome.failure)) : exchange.seen.problem;
+  if (outcome.failure == Failure::connect && os_error(exchange) != 0)
+    (out += ": ") += std::strerror(static_cast<int>(os_error(exchange)));
+  if (outcome.failure == Failure::tls_certificate && exchange.error[0] != '\0')
+    (out += ": ") += exchange.error.data();
   if (outcome.status > 0) (out += "; status ") += std::to_string(outcome.status);
   return (out += "; ") += traffic(outcome);
 }
@@ -125,15 +160,31 @@ std::string failed_sentence(const Exchange& exchange, const HttpOutcome& outcome
 std::string cut_sentence(const Exchange& exchange, const HttpOutcome& outcome, std::string limit) {
   std::string out;
   switch (outcome.phase) {
-    case Phase::local: out = "not started" + limit; break;
-    case Phase::dns: out = "the name was not resolved" + limit; break;
-    case Phase::tcp: out = "no connection" + limit; break;
-    case Phase::tls: out = "the TLS handshake was not complete" + limit; break;
+    case Phase::local:
+      out = "not started" + limit;
+      break;
+    case Phase::dns:
+      out = "the name was not resolved" + limit;
+      break;
+    case Phase::tcp:
+      out = "no connection" + limit;
+      break;
+    case Phase::tls:
+      out = "the TLS handshake was not complete" + limit;
+      break;
     case Phase::tx0:
-    case Phase::tx_part: out = "the request was not taken" + limit; break;
-    case Phase::tx_all: out = "no answer" + limit; break;
-    case Phase::rx_part_head: out = "the answer's head was not complete" + limit; break;
-    default: out = "the answer (status " + std::to_string(exchange.seen.status) + ") was not complete" + limit; break;
+    case Phase::tx_part:
+      out = "the request was not taken" + limit;
+      break;
+    case Phase::tx_all:
+      out = "no answer" + limit;
+      break;
+    case Phase::rx_part_head:
+      out = "the answer's head was not complete" + limit;
+      break;
+    default:
+      out = "the answer (status " + std::to_string(exchange.seen.status) + ") was not complete" + limit;
+      break;
   }
   return (out += "; ") += traffic(outcome);
 }
@@ -146,11 +197,13 @@ void fill_counts(const Exchange& exchange, HttpOutcome& outcome) {
   outcome.reused_connection = seen.reused;
 }
 
-// A redirected read has been seen by its first server, whatever became of a later hop: it is never "not sent" again.
+// A redirected read has been seen by its first server, whatever became of a later hop: it is never "not sent"
+// again.
 void keep_earlier_hops(const Exchange& exchange, HttpOutcome& outcome) {
   if (exchange.earlier_sent == 0 || outcome.phase >= Phase::tx_part) return;
   outcome.phase = Phase::tx_all;
-  if (outcome.failure != Failure::timeout && outcome.failure != Failure::cancelled) outcome.failure = Failure::connection_lost;
+  if (outcome.failure != Failure::timeout && outcome.failure != Failure::cancelled)
+    outcome.failure = Failure::connection_lost;
   outcome.detail = "after a redirect: " + outcome.detail;
 }
 
@@ -178,7 +231,9 @@ HttpOutcome outcome_of(Exchange& exchange, CURLcode code) {
   outcome.phase = phase_of(exchange);
   outcome.failure = failure_of(exchange, code, outcome.phase);
   if (outcome.failure == Failure::none) outcome.phase = Phase::rx_all;
-  if (outcome.failure == Failure::address_refused) outcome.phase = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ? Phase::local : Phase::dns;
+  if (outcome.failure == Failure::address_refused)
+    outcome.phase =
+        code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ? Phase::local : Phase::dns;
   fill_counts(exchange, outcome);
   if (outcome.failure != Failure::none) outcome.detail = failed_sentence(exchange, outcome);
   outcome.headers = std::move(seen.headers);
@@ -195,8 +250,9 @@ HttpOutcome cut_outcome(Exchange& exchange, Failure failure, Instant now) {
   fill_counts(exchange, outcome);
   const auto text = [](Duration d) { return std::to_string(d.count()) + " ms"; };
   outcome.detail = cut_sentence(exchange, outcome,
-                                failure == Failure::timeout ? " within " + text(exchange.request.deadline - exchange.started)
-                                                            : " when the call was cancelled after " + text(now - exchange.started));
+                                failure == Failure::timeout
+                                    ? " within " + text(exchange.request.deadline - exchange.started)
+                                    : " when the call was cancelled after " + text(now - exchange.started));
   outcome.headers = exchange.seen.headers;
   outcome.body = exchange.seen.body;
   keep_earlier_hops(exchange, outcome);

@@ -34,12 +34,14 @@ Hop follow(Exchange& exchange, const HttpOutcome& outcome) {
   if (!from || !to) return Hop::none;
   const bool same = *from == *to;
   const bool keeps_body = outcome.status != 303 && (request.has_body || !request.body.empty());
-  // Arguments in a body are no more for another origin than credentials are, and nothing goes from TLS into the clear.
+  // Arguments in a body are no more for another origin than credentials are, and nothing goes from TLS into
+  // the clear.
   if (!same && (keeps_body || (from->scheme == "https" && to->scheme == "http"))) return Hop::none;
   if (exchange.hop >= kMostHops) return Hop::limit;
   ++exchange.hop;
   if (outcome.status == 303) become_get(request);
-  // An address in a Location is a server's word, not the configuration's: it is taken as meant only at the same host.
+  // An address in a Location is a server's word, not the configuration's: it is taken as meant only at the
+  // same host.
   exchange.keep_literals = exchange.keep_literals && from->host == to->host;
   exchange.other_origin = exchange.other_origin || !same;
   request.url = *place;

@@ -13,7 +13,8 @@ bool same_name(std::string_view a, std::string_view b) {
 }
 
 bool has(const HttpRequest& request, std::string_view name) {
-  return std::ranges::any_of(request.headers, [&](const auto& field) { return same_name(field.first, name); });
+  return std::ranges::any_of(request.headers,
+                             [&](const auto& field) { return same_name(field.first, name); });
 }
 
 std::string joined_url(std::string_view base, std::string_view path) {
@@ -23,9 +24,11 @@ std::string joined_url(std::string_view base, std::string_view path) {
   return out += path;
 }
 
-void add_headers(HttpRequest& request, const ServerConfig& server, const ToolConfig* tool, const std::string& key) {
+void add_headers(HttpRequest& request, const ServerConfig& server, const ToolConfig* tool,
+                 const std::string& key) {
   request.headers = server.headers;
-  if (request.has_body && !has(request, "content-type")) request.headers.emplace_back("Content-Type", "application/json");
+  if (request.has_body && !has(request, "content-type"))
+    request.headers.emplace_back("Content-Type", "application/json");
   if (!has(request, "accept")) request.headers.emplace_back("Accept", "application/json");
   if (key.empty() || !tool || !tool->policy.key || tool->policy.key->place != KeyRule::Place::header) return;
   const std::string& name = tool->policy.key->name;
@@ -37,7 +40,8 @@ HttpRequest request_of(Call& call, const ServerConfig& server, const ToolConfig*
   HttpRequest request;
   const std::size_t space = call.request.head.find(' ');
   request.method = call.request.head.substr(0, space);
-  request.url = joined_url(server.url, space == std::string::npos ? "/" : std::string_view(call.request.head).substr(space + 1));
+  request.url = joined_url(
+      server.url, space == std::string::npos ? "/" : std::string_view(call.request.head).substr(space + 1));
   request.body = std::move(call.request.body);
   const bool bodiless = request.method == "GET" || request.method == "HEAD" || request.method == "DELETE";
   request.has_body = !bodiless || !request.body.empty();
@@ -56,7 +60,7 @@ struct Desk {
   Desk(const Catalog& of, CallSink& to) : catalog(of), sink(to) {}
   const Catalog& catalog;
   CallSink& sink;
-  std::mutex reporting;       // held around every sink call, so that stop() can wait for the last one
+  std::mutex reporting;  // held around every sink call, so that stop() can wait for the last one
   bool stopped = false;
   std::mutex calls_mutex;
   std::unordered_map<CallId, RequestId> calls;
@@ -89,11 +93,16 @@ class HttpTools final : public Transport {
     const ServerConfig* server = desk_->catalog.server(call.server);
     if (!server) return refuse(call.id, "no server of this name is configured; nothing sent");
     HttpCallbacks callbacks;
-    callbacks.done = [desk = desk_, id = call.id](HttpOutcome outcome) { desk->finish(id, std::move(outcome)); };
+    callbacks.done = [desk = desk_, id = call.id](HttpOutcome outcome) {
+      desk->finish(id, std::move(outcome));
+    };
     if (call.linger.count() > 0)
-      callbacks.late = [desk = desk_, id = call.id](HttpOutcome outcome) { desk->late(id, std::move(outcome)); };
+      callbacks.late = [desk = desk_, id = call.id](HttpOutcome outcome) {
+        desk->late(id, std::move(outcome));
+      };
     const CallId id = call.id;
-    HttpRequest request = request_of(call, *server, desk_->catalog.find(call.server, call.tool), desk_->catalog.config().limits);
+    HttpRequest request = request_of(call, *server, desk_->catalog.find(call.server, call.tool),
+                                     desk_->catalog.config().limits);
     // The lock keeps done() from looking for the call before it is noted.
     const std::lock_guard lock(desk_->calls_mutex);
     desk_->calls.insert_or_assign(id, client_.start(std::move(request), std::move(callbacks)));
@@ -129,7 +138,8 @@ class HttpTools final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_http_tools(const Clock& clock, const Catalog& catalog, HttpClient& client, CallSink& sink) {
+std::unique_ptr<Transport> make_http_tools(const Clock& clock, const Catalog& catalog, HttpClient& client,
+                                           CallSink& sink) {
   return std::make_unique<HttpTools>(clock, catalog, client, sink);
 }
 

@@ -24,8 +24,12 @@ std::string media_type(const HttpHeaders& headers) {
   return lower(type);
 }
 
-bool is_web_page(std::string_view type) { return type == "text/html" || type == "application/xhtml+xml"; }
-bool is_json(std::string_view type) { return type == "application/json" || type == "text/json" || type.ends_with("+json"); }
+bool is_web_page(std::string_view type) {
+  return type == "text/html" || type == "application/xhtml+xml";
+}
+bool is_json(std::string_view type) {
+  return type == "application/json" || type == "text/json" || type.ends_with("+json");
+}
 
 // A markup document under a JSON label is still somebody else's page.
 bool looks_like_markup(std::string_view body) {
@@ -51,7 +55,8 @@ std::string redact_json(std::string text, const std::vector<std::string>& secret
   return redact(redact(std::move(text), secrets), spellings);
 }
 
-std::string redacted_result(std::string_view raw, const std::vector<std::string>& secrets, const json::Limits& limits) {
+std::string redacted_result(std::string_view raw, const std::vector<std::string>& secrets,
+                            const json::Limits& limits) {
   if (secrets.empty()) return std::string(raw);
   std::string out = redact_json(std::string(raw), secrets);
   // A secret that stood there as a number leaves no JSON behind.
@@ -72,20 +77,27 @@ void succeed(Evidence& evidence, std::string result) {
   evidence.result = std::move(result);
 }
 
-void read_result(Evidence& evidence, const HttpOutcome& outcome, const json::Limits& limits, const std::vector<std::string>& secrets) {
+void read_result(Evidence& evidence, const HttpOutcome& outcome, const json::Limits& limits,
+                 const std::vector<std::string>& secrets) {
   if (outcome.body.empty()) return succeed(evidence, "null");
   const std::string type = media_type(outcome.headers);
   if (is_web_page(type)) return fail(evidence, Failure::foreign, "a web page came where JSON was agreed");
   const auto value = json::parse(outcome.body, limits);
   if (value) return succeed(evidence, redacted_result(value->raw, secrets, limits));
   const std::string& code = value.error().code;
-  if (code == "too_deep") return fail(evidence, Failure::too_large, "the answer is nested deeper than the limit of " + std::to_string(limits.depth));
-  if (code == "too_large") return fail(evidence, Failure::too_large, "the answer has more values than the limit of " + std::to_string(limits.nodes));
+  if (code == "too_deep")
+    return fail(evidence, Failure::too_large,
+                "the answer is nested deeper than the limit of " + std::to_string(limits.depth));
+  if (code == "too_large")
+    return fail(evidence, Failure::too_large,
+                "the answer has more values than the limit of " + std::to_string(limits.nodes));
   if (is_json(type)) {
-    if (looks_like_markup(outcome.body)) return fail(evidence, Failure::foreign, "markup came where JSON was agreed");
+    if (looks_like_markup(outcome.body))
+      return fail(evidence, Failure::foreign, "markup came where JSON was agreed");
     return fail(evidence, Failure::body_unreadable, "the answer is no valid JSON: " + value.error().message);
   }
-  if (!json::is_utf8(outcome.body)) return fail(evidence, Failure::body_unreadable, "the answer is neither JSON nor UTF-8 text");
+  if (!json::is_utf8(outcome.body))
+    return fail(evidence, Failure::body_unreadable, "the answer is neither JSON nor UTF-8 text");
   succeed(evidence, json::quote(redact(outcome.body, secrets)));
 }
 
@@ -104,7 +116,8 @@ std::string error_text(const std::string& body, const std::vector<std::string>& 
   const std::string head = clipped(body, kErrorBodyBytes);
   std::string words;
   if (const auto value = json::parse(head, {.depth = 16, .nodes = 10'000})) words = own_words(*value);
-  if (words.empty()) words = json::is_utf8(head) ? head : std::to_string(body.size()) + " bytes that are no UTF-8 text";
+  if (words.empty())
+    words = json::is_utf8(head) ? head : std::to_string(body.size()) + " bytes that are no UTF-8 text";
   return clipped(redact_json(std::move(words), secrets), kTextBytes);
 }
 
@@ -114,10 +127,12 @@ void read_location(Evidence& evidence, const HttpHeaders& headers, const std::ve
   if (has_control_bytes(location) || !json::is_utf8(location))
     return fail(evidence, Failure::bad_framing, "the answer's Location holds bytes that no address has");
   evidence.location = clipped(redact(std::string(location), secrets), kTextBytes);
-  if (evidence.http_status >= 300 && evidence.http_status < 400) evidence.detail += ", Location: " + evidence.location;
+  if (evidence.http_status >= 300 && evidence.http_status < 400)
+    evidence.detail += ", Location: " + evidence.location;
 }
 
-void read_answer(Evidence& evidence, const HttpOutcome& outcome, const json::Limits& limits, const std::vector<std::string>& secrets) {
+void read_answer(Evidence& evidence, const HttpOutcome& outcome, const json::Limits& limits,
+                 const std::vector<std::string>& secrets) {
   evidence.detail = "status " + std::to_string(outcome.status);
   read_location(evidence, outcome.headers, secrets);
   if (evidence.failure != Failure::none) return;
@@ -130,7 +145,8 @@ void read_answer(Evidence& evidence, const HttpOutcome& outcome, const json::Lim
 
 }  // namespace
 
-Evidence read_http_answer(HttpOutcome outcome, const json::Limits& limits, const std::vector<std::string>& secrets) {
+Evidence read_http_answer(HttpOutcome outcome, const json::Limits& limits,
+                          const std::vector<std::string>& secrets) {
   Evidence evidence;
   evidence.phase = outcome.phase;
   evidence.failure = outcome.failure;
@@ -141,8 +157,10 @@ Evidence read_http_answer(HttpOutcome outcome, const json::Limits& limits, const
   evidence.detail = std::move(outcome.detail);
   evidence.retry_after = clipped(redact(outcome.headers.all("retry-after"), secrets), kTextBytes);
   evidence.date = clipped(std::string(outcome.headers.get("date")), 128);
-  if (evidence.failure == Failure::none) read_answer(evidence, outcome, limits, secrets);
-  else if (outcome.phase >= Phase::rx_head && outcome.status >= 300) evidence.text = error_text(outcome.body, secrets);
+  if (evidence.failure == Failure::none)
+    read_answer(evidence, outcome, limits, secrets);
+  else if (outcome.phase >= Phase::rx_head && outcome.status >= 300)
+    evidence.text = error_text(outcome.body, secrets);
   evidence.detail = redact(std::move(evidence.detail), secrets);
   return evidence;
 }

@@ -88,7 +88,8 @@ class Peer {
 /// Runs `script` for each accepted connection, each on a thread of its own, or one after the other.
 class RawServer {
  public:
-  explicit RawServer(std::function<void(Peer&, int nth)> script, bool one_by_one = false) : script_(std::move(script)), one_by_one_(one_by_one) {
+  explicit RawServer(std::function<void(Peer&, int nth)> script, bool one_by_one = false)
+      : script_(std::move(script)), one_by_one_(one_by_one) {
     fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -108,7 +109,9 @@ class RawServer {
     for (auto& peer : peers_) peer->interrupt();
     for (auto& thread : threads_) thread.join();
   }
-  [[nodiscard]] std::string url(const std::string& path = "/x") const { return "http://127.0.0.1:" + std::to_string(port) + path; }
+  [[nodiscard]] std::string url(const std::string& path = "/x") const {
+    return "http://127.0.0.1:" + std::to_string(port) + path;
+  }
 
   int port = 0;
   std::atomic<int> accepted{0};
@@ -146,7 +149,8 @@ struct Client {
   SystemClock clock;
   std::unique_ptr<HttpClient> http = make_curl_client(clock);
 
-  [[nodiscard]] HttpRequest post(const std::string& url, std::string body = "{}", Duration within = Duration{3000}) const {
+  [[nodiscard]] HttpRequest post(const std::string& url, std::string body = "{}",
+                                 Duration within = Duration{3000}) const {
     HttpRequest request;
     request.url = url;
     request.body = std::move(body);
@@ -172,10 +176,13 @@ struct Client {
 };
 
 inline std::string ok(const std::string& body, const std::string& more = "") {
-  return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + more + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + more +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 /// A host name that only these tests can resolve; see http_client_names.cpp.
-inline std::string named_url(const std::string& name, int port) { return "http://" + name + ":" + std::to_string(port) + "/x"; }
+inline std::string named_url(const std::string& name, int port) {
+  return "http://" + name + ":" + std::to_string(port) + "/x";
+}
 
 }  // namespace holdfast::tools::testing

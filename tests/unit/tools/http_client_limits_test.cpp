@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
 #include <sys/resource.h>
 
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -14,13 +14,21 @@ using namespace holdfast::tools::testing;
 
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kSlack = 10;  // instrumented code is slower and larger
+#else
+constexpr int kSlack = 1;
+#endif
+
 std::string gzip_of_small() {  // {"a":1}
-  static constexpr unsigned char kBytes[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xab, 0x56, 0x4a, 0x54,
-                                             0xb2, 0x32, 0xac, 0x05, 0x00, 0xaf, 0xac, 0x1b, 0x56, 0x07, 0x00, 0x00, 0x00};
+  static constexpr unsigned char kBytes[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02,
+                                             0x03, 0xab, 0x56, 0x4a, 0x54, 0xb2, 0x32, 0xac, 0x05,
+                                             0x00, 0xaf, 0xac, 0x1b, 0x56, 0x07, 0x00, 0x00, 0x00};
   return {reinterpret_cast<const char*>(kBytes), sizeof kBytes};
 }
 
-// One block with fixed codes: an `a`, then matches of length 258 at distance 1. Cut before its checksum, which nobody may get to.
+// One block with fixed codes: an `a`, then matches of length 258 at distance 1. Cut before its checksum,
+// which nobody may get to.
 std::string gzip_bomb(std::size_t inflated) {
   std::string out("\x1f\x8b\x08\0\0\0\0\0\x02\x03", 10);
   unsigned held = 0;
@@ -31,7 +39,9 @@ std::string gzip_bomb(std::size_t inflated) {
     out.push_back(static_cast<char>(held));
     held = 0, bits = 0;
   };
-  const auto code = [&](unsigned value, int length) { while (length-- > 0) put(value >> length & 1); };  // highest bit first
+  const auto code = [&](unsigned value, int length) {
+    while (length-- > 0) put(value >> length & 1);
+  };                                 // highest bit first
   put(true), put(true), put(false);  // last block, fixed codes
   code(0x30 + 'a', 8);
   for (std::size_t n = 1; n < inflated; n += 258) code(0b11000101, 8), code(0, 5);
@@ -63,7 +73,7 @@ TEST_CASE("a compressed answer is read, and a bomb ends at the limit in little m
   CHECK(outcome.failure == Failure::too_large);
   CHECK(outcome.phase == Phase::rx_part_body);
   CHECK(outcome.body.empty());
-  CHECK(peak_kib() - before < 32 * 1024);
+  CHECK(peak_kib() - before < 32 * 1024 * kSlack);
 }
 
 TEST_CASE("a body of exactly the limit is read, one byte more is not") {
@@ -72,7 +82,9 @@ TEST_CASE("a body of exactly the limit is read, one byte more is not") {
       const std::string request = peer.request();
       if (request.empty()) return;
       const std::string body(request.find("/more") != std::string::npos ? 1001 : 1000, 'a');
-      peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + (body.size() == 1001 ? std::string("3e9") : std::string("3e8")) + "\r\n" + body + "\r\n0\r\n\r\n");
+      peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                 (body.size() == 1001 ? std::string("3e9") : std::string("3e8")) + "\r\n" + body +
+                 "\r\n0\r\n\r\n");
     }
   });
   Client client;
@@ -87,7 +99,8 @@ TEST_CASE("the head is bounded") {
   RawServer server([&](Peer& peer, int) {
     peer.request();
     peer.write("HTTP/1.1 200 OK\r\n");
-    while (peer.write("X-Fill: " + std::string(1000, 'a') + "\r\n")) {}
+    while (peer.write("X-Fill: " + std::string(1000, 'a') + "\r\n")) {
+    }
   });
   Client client;
   const HttpOutcome outcome = client.run(client.post(server.url()));
@@ -119,12 +132,15 @@ TEST_CASE("a name that points inward is refused, an address that is written out 
 }
 
 TEST_CASE("which addresses are private") {
-  for (const char* address : {"127.0.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.100.100.200", "0.0.0.0",
-                              "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fd00:ec2::254", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "nonsense"}) {
+  for (const char* address :
+       {"127.0.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",
+        "100.100.100.200", "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fd00:ec2::254",
+        "ff02::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "nonsense"}) {
     INFO(address);
     CHECK(is_private_address(std::string_view(address)));
   }
-  for (const char* address : {"1.1.1.1", "172.15.0.1", "172.32.0.1", "100.63.0.1", "192.167.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"}) {
+  for (const char* address : {"1.1.1.1", "172.15.0.1", "172.32.0.1", "100.63.0.1", "192.167.1.1",
+                              "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"}) {
     INFO(address);
     CHECK_FALSE(is_private_address(std::string_view(address)));
   }
@@ -133,7 +149,8 @@ TEST_CASE("which addresses are private") {
 TEST_CASE("a proxy from the environment is not used") {
   RawServer proxy([](Peer& peer, int) { peer.request(), peer.write(ok("\"proxy\"")); });
   RawServer server([](Peer& peer, int) { peer.request(), peer.write(ok("\"server\"")); });
-  for (const char* name : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) setenv(name, proxy.url("").c_str(), 1);
+  for (const char* name : {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"})
+    setenv(name, proxy.url("").c_str(), 1);
   {
     Client client;
     CHECK(client.run(client.post(server.url())).body == "\"server\"");
@@ -155,29 +172,46 @@ TEST_CASE("redirects: reads go on, credentials stay, writes do not move") {
   std::vector<std::string> here, there;
   RawServer other([&](Peer& peer, int) {
     for (std::string r; !(r = peer.request()).empty();) {
-      { const std::lock_guard lock(mutex); there.push_back(r); }
+      {
+        const std::lock_guard lock(mutex);
+        there.push_back(r);
+      }
       peer.write(ok("\"other\""));
     }
   });
   RawServer server([&](Peer& peer, int) {
     for (std::string r; !(r = peer.request()).empty();) {
-      { const std::lock_guard lock(mutex); here.push_back(r); }
-      const auto is = [&](const char* path) { return r.find(std::string(" ") + path + " ") != std::string::npos; };
-      if (is("/near")) peer.write(redirect(302, "/target"));
-      else if (is("/far")) peer.write(redirect(307, other.url("/t")));
-      else if (is("/loop")) peer.write(redirect(302, "/loop"));
-      else if (is("/see")) peer.write(redirect(303, "target"));
-      else if (is("/file")) peer.write(redirect(302, "file:///etc/passwd"));
-      else if (is("/metadata")) peer.write(redirect(302, "http://169.254.169.254/latest"));
-      else if (is("/gone")) peer.write(redirect(302, "http://127.0.0.1:1/"));
-      else peer.write(ok("\"target\""));
+      {
+        const std::lock_guard lock(mutex);
+        here.push_back(r);
+      }
+      const auto is = [&](const char* path) {
+        return r.find(std::string(" ") + path + " ") != std::string::npos;
+      };
+      if (is("/near"))
+        peer.write(redirect(302, "/target"));
+      else if (is("/far"))
+        peer.write(redirect(307, other.url("/t")));
+      else if (is("/loop"))
+        peer.write(redirect(302, "/loop"));
+      else if (is("/see"))
+        peer.write(redirect(303, "target"));
+      else if (is("/file"))
+        peer.write(redirect(302, "file:///etc/passwd"));
+      else if (is("/metadata"))
+        peer.write(redirect(302, "http://169.254.169.254/latest"));
+      else if (is("/gone"))
+        peer.write(redirect(302, "http://127.0.0.1:1/"));
+      else
+        peer.write(ok("\"target\""));
     }
   });
   Client client;
   const auto read = [&](const std::string& path, const char* method = "GET") {
     HttpRequest request = method[0] == 'G' ? client.get(server.url(path)) : client.post(server.url(path));
     request.follow_redirects = true;
-    request.headers = {{"Authorization", "Bearer s3cret"}, {"X-Api-Key", "s3cret"}, {"Accept", "application/json"}};
+    request.headers = {
+        {"Authorization", "Bearer s3cret"}, {"X-Api-Key", "s3cret"}, {"Accept", "application/json"}};
     return client.run(request);
   };
   CHECK(read("/near").body == "\"target\"");
@@ -211,7 +245,8 @@ TEST_CASE("redirects: reads go on, credentials stay, writes do not move") {
   }
 
   here.clear();
-  for (const char* path : {"/near", "/far", "/see"}) CHECK(client.run(client.post(server.url(path))).status >= 300);
+  for (const char* path : {"/near", "/far", "/see"})
+    CHECK(client.run(client.post(server.url(path))).status >= 300);
   CHECK(here.size() == 3);
   CHECK(there.size() == 1);
 }
@@ -252,19 +287,22 @@ TEST_CASE("a thousand slow calls at once keep their deadlines") {
   setrlimit(RLIMIT_NOFILE, &files);
   // A busy machine may hold one round up; it does not hold up each of five.
   std::int64_t best_ms = 1'000'000;
-  for (int round = 0; round < 5 && best_ms > 50; ++round) {
+  for (int round = 0; round < 5 && best_ms > 50 * kSlack; ++round) {
     const std::int64_t latest_ms = latest_of_a_thousand_ms(server);
     REQUIRE(latest_ms >= 0);
     best_ms = std::min(best_ms, latest_ms);
   }
-  CHECK(best_ms <= 50);
+  CHECK(best_ms <= 50 * kSlack);
 }
 
 TEST_CASE("requests per second on loopback", "[.bench]") {
   const bool fresh = GENERATE(false, true);
-  RawServer server([&](Peer& peer, int) {
-    while (!peer.request().empty() && peer.write(ok("{\"ok\":true}")) && !fresh) {}
-  }, fresh);
+  RawServer server(
+      [&](Peer& peer, int) {
+        while (!peer.request().empty() && peer.write(ok("{\"ok\":true}")) && !fresh) {
+        }
+      },
+      fresh);
   Client client;
   constexpr int kTotal = 20'000, kInFlight = 32;
   std::atomic<int> started{0}, finished{0}, failed{0};
@@ -273,7 +311,9 @@ TEST_CASE("requests per second on loopback", "[.bench]") {
     if (started++ >= kTotal) return;
     HttpRequest request = client.post(server.url(), "{\"a\":1}", Duration{10'000});
     request.fresh_connection = fresh;
-    request.headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}, {"Idempotency-Key", "hf1_abcdefgh"}};
+    request.headers = {{"Content-Type", "application/json"},
+                       {"Accept", "application/json"},
+                       {"Idempotency-Key", "hf1_abcdefgh"}};
     HttpCallbacks callbacks;
     callbacks.done = [&](HttpOutcome outcome) {
       if (outcome.failure != Failure::none) ++failed;

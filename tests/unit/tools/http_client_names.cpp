@@ -1,4 +1,5 @@
-// Replaces the system's name lookup in this test program, so that lookups fail, stall or point inward on demand.
+// Replaces the system's name lookup in this test program, so that lookups fail, stall or point inward on
+// demand.
 #include <dlfcn.h>
 #include <netdb.h>
 

@@ -54,25 +54,40 @@ TEST_CASE("every way an answer ends is told by what was seen") {
       {"reset in the status line", "HTTP/1.1 20", true, Failure::connection_lost, Phase::rx_part_head, 0},
       {"cut in the head", head + "Content-Ty", false, Failure::connection_lost, Phase::rx_part_head, 0},
       {"reset in the head", head + "Content-Ty", true, Failure::connection_lost, Phase::rx_part_head, 0},
-      {"only an interim answer", "HTTP/1.1 100 Continue\r\n\r\n", false, Failure::connection_lost, Phase::rx_part_head, 0},
+      {"only an interim answer", "HTTP/1.1 100 Continue\r\n\r\n", false, Failure::connection_lost,
+       Phase::rx_part_head, 0},
       {"another protocol", "SSH-2.0-OpenSSH_9.2\r\n", false, Failure::bad_framing, Phase::rx_part_head, 0},
       {"no status", "HTTP/1.1 xx OK\r\n\r\n", false, Failure::bad_framing, Phase::rx_part_head, 0},
-      {"switched protocols", "HTTP/1.1 101 Sure\r\n\r\n", false, Failure::bad_framing, Phase::rx_part_head, 101},
-      {"two lengths", head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x", false, Failure::bad_framing, Phase::rx_head, 200},
-      {"two lengths in one", head + "Content-Length: 2, 3\r\n\r\n{}x", false, Failure::bad_framing, Phase::rx_head, 200},
-      {"a length in words", head + "Content-Length: two\r\n\r\n{}", false, Failure::bad_framing, Phase::rx_part_head, 0},
-      {"surplus bytes", head + "Content-Length: 2\r\n\r\n{}x", false, Failure::bad_framing, Phase::rx_part_body, 200},
-      {"surplus after chunks", head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nXX", false, Failure::bad_framing, Phase::rx_part_body, 200},
-      {"a chunk size in words", head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}", false, Failure::bad_framing, Phase::rx_head, 200},
+      {"switched protocols", "HTTP/1.1 101 Sure\r\n\r\n", false, Failure::bad_framing, Phase::rx_part_head,
+       101},
+      {"two lengths", head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x", false, Failure::bad_framing,
+       Phase::rx_head, 200},
+      {"two lengths in one", head + "Content-Length: 2, 3\r\n\r\n{}x", false, Failure::bad_framing,
+       Phase::rx_head, 200},
+      {"a length in words", head + "Content-Length: two\r\n\r\n{}", false, Failure::bad_framing,
+       Phase::rx_part_head, 0},
+      {"surplus bytes", head + "Content-Length: 2\r\n\r\n{}x", false, Failure::bad_framing,
+       Phase::rx_part_body, 200},
+      {"surplus after chunks", head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nXX", false,
+       Failure::bad_framing, Phase::rx_part_body, 200},
+      {"a chunk size in words", head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}", false,
+       Failure::bad_framing, Phase::rx_head, 200},
       {"cut body", head + "Content-Length: 5\r\n\r\n{}", false, Failure::body_cut, Phase::rx_part_body, 200},
       {"reset body", head + "Content-Length: 5\r\n\r\n{}", true, Failure::body_cut, Phase::rx_part_body, 200},
-      {"cut before the body", head + "Content-Length: 5\r\n\r\n", false, Failure::body_cut, Phase::rx_head, 200},
-      {"last chunk missing", head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", false, Failure::body_cut, Phase::rx_part_body, 200},
-      {"cut error body", "HTTP/1.1 409 No\r\nContent-Length: 5\r\n\r\n{}", false, Failure::body_cut, Phase::rx_part_body, 409},
-      {"bad gzip", head + "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd", false, Failure::body_unreadable, Phase::rx_head, 200},
-      {"too long by its own word", head + "Content-Length: 9223372036854775807\r\n\r\n{", false, Failure::too_large, Phase::rx_head, 200},
-      {"too long beyond counting", head + "Content-Length: 99999999999999999999999\r\n\r\n{", false, Failure::too_large, Phase::rx_head, 200},
-      {"same length twice", head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", false, Failure::none, Phase::rx_all, 200},
+      {"cut before the body", head + "Content-Length: 5\r\n\r\n", false, Failure::body_cut, Phase::rx_head,
+       200},
+      {"last chunk missing", head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", false, Failure::body_cut,
+       Phase::rx_part_body, 200},
+      {"cut error body", "HTTP/1.1 409 No\r\nContent-Length: 5\r\n\r\n{}", false, Failure::body_cut,
+       Phase::rx_part_body, 409},
+      {"bad gzip", head + "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd", false,
+       Failure::body_unreadable, Phase::rx_head, 200},
+      {"too long by its own word", head + "Content-Length: 9223372036854775807\r\n\r\n{", false,
+       Failure::too_large, Phase::rx_head, 200},
+      {"too long beyond counting", head + "Content-Length: 99999999999999999999999\r\n\r\n{", false,
+       Failure::too_large, Phase::rx_head, 200},
+      {"same length twice", head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", false, Failure::none,
+       Phase::rx_all, 200},
       {"ended by the close", head + "\r\n{}", false, Failure::none, Phase::rx_all, 200},
       {"no content", "HTTP/1.1 204 None\r\n\r\n", false, Failure::none, Phase::rx_all, 204},
   };
@@ -101,7 +116,9 @@ TEST_CASE("never sent is told apart from maybe sent") {
   Client client;
   SECTION("connection refused") {
     std::string url;
-    { url = RawServer([](Peer&, int) {}).url(); }
+    {
+      url = RawServer([](Peer&, int) {}).url();
+    }
     const HttpOutcome outcome = client.run(client.post(url));
     CHECK(outcome.failure == Failure::connect);
     CHECK(outcome.phase == Phase::tcp);
@@ -126,7 +143,8 @@ TEST_CASE("never sent is told apart from maybe sent") {
     const HttpOutcome outcome = stalled.get();
     CHECK(outcome.failure == Failure::timeout);
     CHECK(outcome.phase == Phase::dns);
-    CHECK_THAT(outcome.detail, Catch::Matches("the name was not resolved within (19[0-9]|200) ms; nothing sent"));
+    CHECK_THAT(outcome.detail,
+               Catch::Matches("the name was not resolved within (19[0-9]|200) ms; nothing sent"));
     const Instant after = client.clock.now();
     CHECK((after - start).count() < 260);
     CHECK(client.run(client.post(server.url())).failure == Failure::none);
@@ -172,9 +190,14 @@ TEST_CASE("never sent is told apart from maybe sent") {
 TEST_CASE("a request that is not taken whole is tx_part") {
   const std::string large(32 << 20, 'a');
   SECTION("the server stops reading") {
-    RawServer server([](Peer& peer, int) { while (!peer.pause(50)) {} });
+    RawServer server([](Peer& peer, int) {
+      while (!peer.pause(50)) {
+      }
+    });
     Client client;
-    const HttpOutcome outcome = client.run(client.post(server.url(), large, Duration{300}));
+    HttpRequest request = client.post(server.url(), large);
+    request.deadline = client.clock.now() + Duration{300};
+    const HttpOutcome outcome = client.run(std::move(request));
     CHECK(outcome.failure == Failure::timeout);
     CHECK(outcome.phase == Phase::tx_part);
     CHECK(outcome.bytes_sent > 0);
@@ -195,11 +218,15 @@ TEST_CASE("a reset on a reused connection is never sent again behind our back") 
     std::atomic<int> requests{0};
     RawServer server([&](Peer& peer, int) {
       if (!peer.request().empty()) ++requests, peer.write(ok("{}"));
-      if (!peer.request().empty()) ++requests, peer.reset();
-      else return;
+      if (!peer.request().empty())
+        ++requests, peer.reset();
+      else
+        return;
     });
     Client client;
-    const auto request = [&] { return method[0] == 'G' ? client.get(server.url()) : client.post(server.url()); };
+    const auto request = [&] {
+      return method[0] == 'G' ? client.get(server.url()) : client.post(server.url());
+    };
     CHECK(client.run(request()).failure == Failure::none);
     const HttpOutcome outcome = client.run(request());
     INFO(method << ": " << outcome.detail);
@@ -240,13 +267,19 @@ TEST_CASE("plain writes use a connection of their own, others share") {
 }
 
 TEST_CASE("activity is not a deadline") {
-  struct Row { const char* name; std::string before; Phase phase; };
-  for (const Row& row : {Row{"head", "HTTP/1.1 200 OK\r\nX-Long: ", Phase::rx_part_head},
-                         Row{"body", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", Phase::rx_part_body}}) {
+  struct Row {
+    const char* name;
+    std::string before;
+    Phase phase;
+  };
+  for (const Row& row :
+       {Row{"head", "HTTP/1.1 200 OK\r\nX-Long: ", Phase::rx_part_head},
+        Row{"body", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", Phase::rx_part_body}}) {
     RawServer server([&](Peer& peer, int) {
       peer.request();
       peer.write(row.before);
-      while (!peer.pause(20) && peer.write("a")) {}
+      while (!peer.pause(20) && peer.write("a")) {
+      }
     });
     Client client;
     const Instant start = client.clock.now();
@@ -264,13 +297,15 @@ TEST_CASE("a timeout names the limit and both numbers") {
   RawServer server([&](Peer& peer, int) { peer.request(), peer.client_gone(); });
   Client client;
   const HttpOutcome outcome = client.run(client.post(server.url(), "{}", Duration{100}));
-  CHECK_THAT(outcome.detail, Catch::Matches("no answer within (9[0-9]|100) ms; " + std::to_string(outcome.bytes_sent) + " bytes sent, 0 received"));
+  CHECK_THAT(outcome.detail, Catch::Matches("no answer within (9[0-9]|100) ms; " +
+                                            std::to_string(outcome.bytes_sent) + " bytes sent, 0 received"));
 }
 
 TEST_CASE("cancel ends an exchange at once and closes its connection") {
   std::promise<void> got;
   std::promise<bool> gone;
-  RawServer server([&](Peer& peer, int) { peer.request(), got.set_value(), gone.set_value(peer.client_gone()); });
+  RawServer server(
+      [&](Peer& peer, int) { peer.request(), got.set_value(), gone.set_value(peer.client_gone()); });
   Client client;
   RequestId id = 0;
   auto outcome = client.begin(client.post(server.url()), &id);
@@ -285,7 +320,9 @@ TEST_CASE("cancel ends an exchange at once and closes its connection") {
 }
 
 TEST_CASE("with linger a late answer is heard after the timeout was told") {
-  RawServer server([&](Peer& peer, int) { peer.request(), peer.pause(250), peer.write(ok("{\"late\":1}")), peer.client_gone(); });
+  RawServer server([&](Peer& peer, int) {
+    peer.request(), peer.pause(250), peer.write(ok("{\"late\":1}")), peer.client_gone();
+  });
   Client client;
   HttpRequest request = client.post(server.url(), "{}", Duration{100});
   request.linger = Duration{3000};
@@ -301,13 +338,14 @@ TEST_CASE("with linger a late answer is heard after the timeout was told") {
 
 TEST_CASE("what was not wholly sent by the deadline does not go on leaving, linger or not") {
   std::promise<bool> gone;
-  RawServer server([&](Peer& peer, int) { gone.set_value(peer.client_gone()); });
+  RawServer server([&](Peer& peer, int) { gone.set_value(peer.client_gone(20'000)); });
   Client client;
-  HttpRequest request = client.post(server.url(), std::string(32 << 20, 'a'), Duration{500});
+  HttpRequest request = client.post(server.url(), std::string(32 << 20, 'a'));
   request.linger = Duration{60'000};
+  request.deadline = client.clock.now() + Duration{500};
   HttpCallbacks callbacks;
   callbacks.late = [](HttpOutcome) {};
-  CHECK(client.begin(request, nullptr, callbacks).get().phase == Phase::tx_part);
+  REQUIRE(client.begin(std::move(request), nullptr, callbacks).get().phase == Phase::tx_part);
   CHECK(gone.get_future().get());
 }
 
@@ -323,7 +361,9 @@ TEST_CASE("a streamed body comes in pieces and is ended by its reader") {
   for (int i = 0; i < 2; ++i) {
     std::string seen;
     HttpCallbacks callbacks;
-    callbacks.stream = [](int status, const HttpHeaders& headers) { return status == 200 && headers.get("content-type") == "text/event-stream"; };
+    callbacks.stream = [](int status, const HttpHeaders& headers) {
+      return status == 200 && headers.get("content-type") == "text/event-stream";
+    };
     callbacks.chunk = [&](std::string_view piece) { return !(seen += piece).ends_with("second"); };
     const HttpOutcome outcome = client.begin(client.post(server.url()), nullptr, callbacks).get();
     CHECK(outcome.failure == Failure::none);

@@ -1,7 +1,8 @@
+#include "tools/http_tools.h"
+
 #include <catch2/catch.hpp>
 
 #include "http_client_fixture.h"
-#include "tools/http_tools.h"
 
 using namespace holdfast;
 using namespace holdfast::tools;
@@ -9,7 +10,8 @@ using namespace holdfast::tools::testing;
 
 namespace {
 
-HttpOutcome answered(int status, std::string body, const std::string& type = "application/json", std::vector<std::pair<std::string, std::string>> more = {}) {
+HttpOutcome answered(int status, std::string body, const std::string& type = "application/json",
+                     std::vector<std::pair<std::string, std::string>> more = {}) {
   HttpOutcome outcome;
   outcome.phase = Phase::rx_all;
   outcome.status = status;
@@ -67,7 +69,8 @@ struct Bench {
     out.servers["api"] = api;
     return out;
   }
-  Call call(const std::string& tool, const std::string& head, const std::string& body = "", Duration within = Duration{3000}) {
+  Call call(const std::string& tool, const std::string& head, const std::string& body = "",
+            Duration within = Duration{3000}) {
     Call out;
     out.id = next++;
     out.server = "api";
@@ -96,27 +99,37 @@ TEST_CASE("what a complete answer becomes") {
   };
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   const std::vector<Row> rows{
-      {"JSON as received", answered(200, " {\"n\": 1.50, \"n2\":1e400}\n"), Failure::none, Answer::http, "{\"n\": 1.50, \"n2\":1e400}", ""},
+      {"JSON as received", answered(200, " {\"n\": 1.50, \"n2\":1e400}\n"), Failure::none, Answer::http,
+       "{\"n\": 1.50, \"n2\":1e400}", ""},
       {"nothing", answered(200, ""), Failure::none, Answer::http, "null", ""},
       {"no content", answered(204, "", ""), Failure::none, Answer::http, "null", ""},
-      {"text", answered(200, "it is \"done\"\n", "text/plain"), Failure::none, Answer::http, "\"it is \\\"done\\\"\\n\"", ""},
+      {"text", answered(200, "it is \"done\"\n", "text/plain"), Failure::none, Answer::http,
+       "\"it is \\\"done\\\"\\n\"", ""},
       {"JSON without a type", answered(201, "[1]", ""), Failure::none, Answer::http, "[1]", ""},
-      {"problem type", answered(202, "[1]", "application/vnd.x+json; charset=utf-8"), Failure::none, Answer::http, "[1]", ""},
+      {"problem type", answered(202, "[1]", "application/vnd.x+json; charset=utf-8"), Failure::none,
+       Answer::http, "[1]", ""},
       {"bad JSON", answered(200, "{\"a\":"), Failure::body_unreadable, Answer::none, "", ""},
       {"duplicate names", answered(200, "{\"a\":1,\"a\":2}"), Failure::body_unreadable, Answer::none, "", ""},
       {"bad UTF-8", answered(200, "\"\xff\""), Failure::body_unreadable, Answer::none, "", ""},
       {"bad UTF-8 text", answered(200, "\xff", "text/plain"), Failure::body_unreadable, Answer::none, "", ""},
       {"too deep", answered(200, deep), Failure::too_large, Answer::none, "", ""},
       {"too deep without a type", answered(200, deep, ""), Failure::too_large, Answer::none, "", ""},
-      {"a web page", answered(200, "<html>", "text/html; charset=utf-8"), Failure::foreign, Answer::none, "", ""},
+      {"a web page", answered(200, "<html>", "text/html; charset=utf-8"), Failure::foreign, Answer::none, "",
+       ""},
       {"a web page called JSON", answered(200, "\n<!doctype html>"), Failure::foreign, Answer::none, "", ""},
-      {"a web page with a 502", answered(502, "<html>bad</html>", "text/html"), Failure::none, Answer::http, "", "<html>bad</html>"},
-      {"error member", answered(422, "{\"error\":\"because so\"}"), Failure::none, Answer::http, "", "because so"},
-      {"error object", answered(400, "{\"error\":{\"code\":7,\"message\":\"no\"}}"), Failure::none, Answer::http, "", "no"},
-      {"problem", answered(400, "{\"title\":\"t\",\"detail\":\"d\"}", "application/problem+json"), Failure::none, Answer::http, "", "d"},
-      {"see other", answered(303, "", "", {{"location", "/t/done"}}), Failure::none, Answer::http, "{\"location\":\"/t/done\"}", ""},
+      {"a web page with a 502", answered(502, "<html>bad</html>", "text/html"), Failure::none, Answer::http,
+       "", "<html>bad</html>"},
+      {"error member", answered(422, "{\"error\":\"because so\"}"), Failure::none, Answer::http, "",
+       "because so"},
+      {"error object", answered(400, "{\"error\":{\"code\":7,\"message\":\"no\"}}"), Failure::none,
+       Answer::http, "", "no"},
+      {"problem", answered(400, "{\"title\":\"t\",\"detail\":\"d\"}", "application/problem+json"),
+       Failure::none, Answer::http, "", "d"},
+      {"see other", answered(303, "", "", {{"location", "/t/done"}}), Failure::none, Answer::http,
+       "{\"location\":\"/t/done\"}", ""},
       {"moved", answered(301, "", "", {{"location", "/t/x"}}), Failure::none, Answer::http, "", ""},
-      {"a Location with control bytes", answered(301, "", "", {{"location", "/t\x01x"}}), Failure::bad_framing, Answer::none, "", ""},
+      {"a Location with control bytes", answered(301, "", "", {{"location", "/t\x01x"}}),
+       Failure::bad_framing, Answer::none, "", ""},
   };
   for (const Row& row : rows) {
     const Evidence evidence = read_http_answer(row.outcome, {}, {});
@@ -129,12 +142,15 @@ TEST_CASE("what a complete answer becomes") {
     CHECK(evidence.phase == Phase::parsed);
     CHECK_FALSE(evidence.over_mcp);
   }
-  CHECK(read_http_answer(answered(307, "", "", {{"location", "/t/x"}}), {}, {}).detail == "status 307, Location: /t/x");
+  CHECK(read_http_answer(answered(307, "", "", {{"location", "/t/x"}}), {}, {}).detail ==
+        "status 307, Location: /t/x");
 }
 
 TEST_CASE("hints for waiting are kept as they came") {
   const Evidence evidence = read_http_answer(
-      answered(429, "", "", {{"retry-after", "10"}, {"date", "Wed, 09 Sep 2026 12:00:30 GMT"}, {"retry-after", "60"}}), {}, {});
+      answered(429, "", "",
+               {{"retry-after", "10"}, {"date", "Wed, 09 Sep 2026 12:00:30 GMT"}, {"retry-after", "60"}}),
+      {}, {});
   CHECK(evidence.retry_after == "10, 60");
   CHECK(evidence.date == "Wed, 09 Sep 2026 12:00:30 GMT");
 }
@@ -157,12 +173,17 @@ TEST_CASE("an error whose body was cut keeps its words") {
 
 TEST_CASE("no secret comes back, whatever shape it has") {
   const std::vector<std::string> secrets{"se\"cret/token", "12345678"};
-  const auto all = [](const Evidence& e) { return e.result + e.text + e.detail + e.location + e.retry_after; };
-  for (const HttpOutcome& outcome : {
-           answered(200, "{\"t\":\"se\\\"cret/token\"}"), answered(200, "{\"t\":12345678}"), answered(200, "se\"cret/token", "text/plain"),
-           answered(401, "{\"seen\":\"Bearer se\\\"cret/token\"}"), answered(400, "{\"error\":\"bad se\\\"cret/token\"}"),
-           answered(400, std::string(4090, 'a') + "12345678", "text/plain"), answered(302, "", "", {{"location", "/x?t=12345678"}}),
-           answered(429, "", "", {{"retry-after", "12345678"}})}) {
+  const auto all = [](const Evidence& e) {
+    return e.result + e.text + e.detail + e.location + e.retry_after;
+  };
+  for (const HttpOutcome& outcome :
+       {answered(200, "{\"t\":\"se\\\"cret/token\"}"), answered(200, "{\"t\":12345678}"),
+        answered(200, "se\"cret/token", "text/plain"),
+        answered(401, "{\"seen\":\"Bearer se\\\"cret/token\"}"),
+        answered(400, "{\"error\":\"bad se\\\"cret/token\"}"),
+        answered(400, std::string(4090, 'a') + "12345678", "text/plain"),
+        answered(302, "", "", {{"location", "/x?t=12345678"}}),
+        answered(429, "", "", {{"retry-after", "12345678"}})}) {
     const std::string seen = all(read_http_answer(outcome, {}, secrets));
     INFO(seen);
     CHECK(seen.find("cret") == std::string::npos);
@@ -177,7 +198,10 @@ TEST_CASE("the request of a plain HTTP tool has its key, headers and body, and n
   std::vector<std::string> seen;
   RawServer server([&](Peer& peer, int) {
     for (std::string r; !(r = peer.request()).empty();) {
-      { const std::lock_guard lock(mutex); seen.push_back(r); }
+      {
+        const std::lock_guard lock(mutex);
+        seen.push_back(r);
+      }
       peer.write(ok("{\"ok\":true}"));
     }
   });
@@ -196,8 +220,9 @@ TEST_CASE("the request of a plain HTTP tool has its key, headers and body, and n
     return n;
   };
   CHECK(seen[0].starts_with("POST /base/customers/a%2Fb/charges HTTP/1.1\r\n"));
-  for (const char* line : {"Idempotency-Key: hf1_key\r\n", "Content-Type: application/json\r\n", "Accept: application/json\r\n", "Content-Length: 15\r\n",
-                           "Authorization: Bearer s3cr3t-t0ken\r\n", "X-Team: a b\r\n"})
+  for (const char* line :
+       {"Idempotency-Key: hf1_key\r\n", "Content-Type: application/json\r\n", "Accept: application/json\r\n",
+        "Content-Length: 15\r\n", "Authorization: Bearer s3cr3t-t0ken\r\n", "X-Team: a b\r\n"})
     CHECK(count(seen[0], line) == 1);
   CHECK(count(seen[0], "Expect") + count(seen[0], "Transfer-Encoding") + count(seen[0], "TE:") == 0);
   CHECK(seen[0].ends_with("\r\n\r\n{\"amount\":1.50}"));
@@ -237,7 +262,9 @@ TEST_CASE("a call ends by its deadline or by a cancel, once") {
 }
 
 TEST_CASE("a late answer is evidence of its own") {
-  RawServer server([&](Peer& peer, int) { peer.request(), peer.pause(250), peer.write(ok("{\"token\":\"s3cr3t-t0ken\"}")), peer.client_gone(); });
+  RawServer server([&](Peer& peer, int) {
+    peer.request(), peer.pause(250), peer.write(ok("{\"token\":\"s3cr3t-t0ken\"}")), peer.client_gone();
+  });
   Bench bench(server.url(""));
   Call call = bench.call("note", "POST /a", "{}", Duration{100});
   call.linger = Duration{5000};
