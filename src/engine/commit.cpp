@@ -23,6 +23,7 @@ void Engine::Impl::build_batch() {
     for (const run::Event& event : live->changes.events) batch.events.emplace_back(&live->run, event);
   }
   batch.audit = audit;
+  batch.probe = !storage_ok;
 }
 
 void Engine::Impl::flush() {

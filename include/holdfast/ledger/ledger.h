@@ -37,9 +37,10 @@ struct Batch {
   std::vector<Breaker> breakers;             // upserted
   std::vector<RateGate> gates;               // upserted
   std::vector<AuditEntry> audit;
+  bool probe = false;                        // write although there is nothing to store: can the storage be written again?
 
   [[nodiscard]] bool empty() const {
-    return new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() && attempts.empty() && events.empty() &&
+    return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() && attempts.empty() && events.empty() &&
            breakers.empty() && gates.empty() && audit.empty();
   }
   void clear();
