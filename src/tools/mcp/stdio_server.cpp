@@ -216,6 +216,8 @@ void StdioServer::begin_stop() {
 // --- writing -------------------------------------------------------------------------------------------------------------
 
 void StdioServer::enqueue(std::string message, std::optional<CallId> call) {
+  // A frame is one line. In JSON a raw line break can only be white space between values: inside strings it is escaped.
+  std::replace_if(message.begin(), message.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   message += '\n';
   frames_.push_back({std::move(message), 0, call});
   flush();

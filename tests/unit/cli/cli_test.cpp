@@ -50,10 +50,10 @@ std::string run_of(const std::string& status) {
 class FakeServer {
  public:
   FakeServer() : server_(http::make_server(clock_, options())) {
-    const auto answer = [](std::string body, int status = 200) {
+    const auto answer = [](std::string text, int status = 200) {
       http::Response response;
       response.status = status;
-      response.body = std::move(body);
+      response.body = std::move(text);
       return response;
     };
     using http::Access, http::Outcome, http::Request;
