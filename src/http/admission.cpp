@@ -1,5 +1,7 @@
 #include "http/admission.h"
 
+#include "core/ascii.h"
+
 namespace holdfast::http {
 namespace {
 
@@ -17,10 +19,7 @@ Refusal unauthorized(std::string message) {
 std::optional<std::string_view> bearer_of(std::string_view value) {
   constexpr std::string_view kScheme = "bearer ";
   if (value.size() <= kScheme.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = value[i] >= 'A' && value[i] <= 'Z' ? static_cast<char>(value[i] + 32) : value[i];
-    if (c != kScheme[i]) return std::nullopt;
-  }
+  if (ascii::lowered(value.substr(0, kScheme.size())) != kScheme) return std::nullopt;
   value.remove_prefix(kScheme.size());
   while (value.starts_with(' ')) value.remove_prefix(1);
   return value;

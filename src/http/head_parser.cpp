@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 
+#include "core/ascii.h"
 #include "http/head.h"
 
 namespace holdfast::http {
@@ -27,25 +29,9 @@ bool is_value_char(unsigned char c) {
   return c == '\t' || (c >= 0x20 && c != 0x7f);
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = lower(c);
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  c = lower(c);
+  c = ascii::lower(c);
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
@@ -121,9 +107,9 @@ Check read_header(std::string_view line, Request& request) {
   // A folded line begins with a blank, so it fails here as well.
   if (!std::ranges::all_of(name, is_token_char))
     return bad("A header name has characters that are not allowed.");
-  const std::string_view value = trimmed(line.substr(colon + 1));
+  const std::string_view value = ascii::trimmed(line.substr(colon + 1));
   if (!std::ranges::all_of(value, is_value_char)) return bad("A header value has control characters.");
-  request.headers.emplace(lowered(name), std::string(value));
+  request.headers.emplace(ascii::lowered(name), std::string(value));
   return std::nullopt;
 }
 
@@ -158,11 +144,11 @@ Check check_framing(Head& head) {
 
 Check check_content(const Request& request) {
   const auto encoding = request.header("content-encoding");
-  if (encoding && lowered(*encoding) != "identity") {
+  if (encoding && ascii::lowered(*encoding) != "identity") {
     return refuse(415, "unsupported_media_type", "Send the body without a content encoding.");
   }
   const auto type = request.header("content-type");
-  if (type && lowered(*type).starts_with("multipart/")) {
+  if (type && ascii::lowered(*type).starts_with("multipart/")) {
     return refuse(415, "unsupported_media_type", "Multipart bodies are not accepted; send JSON.");
   }
   return std::nullopt;
@@ -170,11 +156,11 @@ Check check_content(const Request& request) {
 
 Check read_connection(Head& head) {
   const auto connection = head.request.header("connection");
-  const std::string options = connection ? lowered(*connection) : "";
+  const std::string options = connection ? ascii::lowered(*connection) : "";
   head.close = options.find("close") != std::string::npos ||
                (head.http_1_0 && options.find("keep-alive") == std::string::npos);
   if (const auto expect = head.request.header("expect")) {
-    if (lowered(*expect) != "100-continue")
+    if (ascii::lowered(*expect) != "100-continue")
       return refuse(417, "expectation_failed", "Only 100-continue is known.");
     head.expect_continue = !head.http_1_0;
   }

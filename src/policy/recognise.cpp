@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <utility>
 
+#include "core/ascii.h"
 #include "holdfast/core/json.h"
 #include "holdfast/policy/classify.h"
 
@@ -313,8 +313,7 @@ const Row& row_of(std::string_view id) {
 }
 
 bool contains_word(std::string_view text, std::string_view pattern) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return !pattern.empty() && !std::ranges::search(text, pattern, {}, lower, lower).empty();
+  return !pattern.empty() && !std::ranges::search(text, pattern, {}, ascii::lower, ascii::lower).empty();
 }
 
 Finding recognise(const Evidence& evidence, const ToolPolicy& policy, Kind kind) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/ascii.h"
 #include "http_date.h"
 
 namespace holdfast {
@@ -15,19 +16,12 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view blanks = " \t";
-  const auto first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
 /// Takes the next element of a comma-separated list off `rest`; the comma inside a date is part of its
 /// element.
 std::string_view next_element(std::string_view& rest) {
   auto end = rest.find(',');
-  if (end != std::string_view::npos && is_day_name(trim(rest.substr(0, end)))) end = rest.find(',', end + 1);
-  const auto element = trim(rest.substr(0, end));
+  if (end != std::string_view::npos && is_day_name(ascii::trimmed(rest.substr(0, end)))) end = rest.find(',', end + 1);
+  const auto element = ascii::trimmed(rest.substr(0, end));
   rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   return element;
 }
@@ -56,7 +50,7 @@ Duration to_whole_seconds(Duration d) {
 /// Measured by our clock and by the answering clock: the longer distance is never too short.
 Duration distance(Instant target, std::string_view date, Instant now) {
   auto wait = target - now;
-  if (const auto sent_at = parse_http_date(trim(date), now)) wait = std::max(wait, target - *sent_at);
+  if (const auto sent_at = parse_http_date(ascii::trimmed(date), now)) wait = std::max(wait, target - *sent_at);
   return std::clamp(to_whole_seconds(std::max(wait, Duration{0})), Duration{0}, kLongestDuration);
 }
 

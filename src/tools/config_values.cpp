@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/ascii.h"
 #include "holdfast/core/ids.h"
 
 namespace holdfast::tools::config {
@@ -54,14 +55,6 @@ bool is_url_text(std::string_view text) {
       text, [&](char c) { return is_alnum(c) || kPunctuation.find(c) != std::string_view::npos; });
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string listen_fault(std::string_view text) {
@@ -74,7 +67,7 @@ std::string listen_fault(std::string_view text) {
 
 bool is_loopback_listen(std::string_view text) {
   const auto host = split_port(text).first;
-  if (host == "[::1]" || lower(host) == "localhost") return true;
+  if (host == "[::1]" || ascii::lowered(host) == "localhost") return true;
   return is_ipv4(host) && host.starts_with("127.");
 }
 
@@ -115,7 +108,7 @@ bool is_reserved_header(std::string_view name) {
   constexpr std::array<std::string_view, 10> kReserved{
       "host", "content-length", "transfer-encoding", "connection",     "expect", "upgrade",
       "te",   "trailer",        "keep-alive",        "accept-encoding"};
-  return std::ranges::find(kReserved, lower(name)) != kReserved.end();
+  return std::ranges::find(kReserved, ascii::lowered(name)) != kReserved.end();
 }
 
 std::optional<std::vector<std::string>> path_arguments(std::string_view path) {

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/ascii.h"
 #include "tools/http_client_address.h"
 
 namespace holdfast::tools {
@@ -18,18 +19,6 @@ namespace {
 
 constexpr std::uint64_t kMostDrained = 64 * 1024;
 constexpr std::size_t kMostReserved = 1 << 20;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-  return out;
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 // The kernel's numbers of the states in which the peer's end of stream has come; it counts that as a byte.
 constexpr int kTimeWait = 6, kCloseWait = 8, kLastAck = 9, kClosing = 11;
@@ -219,7 +208,7 @@ std::optional<std::uint64_t> agreed_length(std::string_view joined) {
   std::optional<std::uint64_t> agreed;
   while (true) {
     const std::size_t comma = joined.find(',');
-    const std::string_view one = trim(joined.substr(0, comma));
+    const std::string_view one = ascii::trimmed(joined.substr(0, comma));
     if (one.empty() || !std::ranges::all_of(one, [](char c) { return c >= '0' && c <= '9'; }))
       return std::nullopt;
     std::uint64_t value = 0;
@@ -278,12 +267,12 @@ void start_of_head(Seen& seen, std::string_view line) {
 
 void header_line(Seen& seen, std::string_view line) {
   if (line.front() == ' ' || line.front() == '\t') {
-    if (!seen.headers.list.empty()) (seen.headers.list.back().second += ' ') += trim(line);
+    if (!seen.headers.list.empty()) (seen.headers.list.back().second += ' ') += ascii::trimmed(line);
     return;
   }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return;
-  seen.headers.list.emplace_back(lower(trim(line.substr(0, colon))), trim(line.substr(colon + 1)));
+  seen.headers.list.emplace_back(ascii::lowered(ascii::trimmed(line.substr(0, colon))), ascii::trimmed(line.substr(colon + 1)));
 }
 
 bool take_header(Exchange& exchange, std::string_view line) {

@@ -3,25 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/ascii.h"
 #include "tools/http_client_address.h"
 #include "tools/http_client_callbacks.h"
 
 namespace holdfast::tools {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-  return out;
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-// ------------------------------------------------------------------------------------------------------------------
 
 template <class T>
 void set(Exchange& exchange, CURLoption option, T value) {
@@ -112,11 +99,11 @@ std::optional<std::string> set_headers(Exchange& exchange) {
   for (const auto& [name, value] : request.headers) {
     if (!is_token(name)) return "a configured header has a name that is none; nothing was sent";
     if (has_control_bytes(value)) return "the header " + name + " holds a control byte; nothing was sent";
-    const std::string key = lower(name);
+    const std::string key = ascii::lowered(name);
     if (is_framing_field(key)) continue;
     if (exchange.other_origin && key != "accept" && key != "content-type") continue;
     has_type |= key == "content-type";
-    if (trim(value).empty())
+    if (ascii::trimmed(value).empty())
       add_line(exchange, name, ";", "");
     else
       add_line(exchange, name, ": ", value);

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <array>
 
+#include "core/ascii.h"
 #include "holdfast/core/json.h"
 #include "tools/http_client_address.h"
 #include "tools/http_tools.h"
@@ -11,17 +11,9 @@ namespace {
 constexpr std::size_t kTextBytes = 4096;
 constexpr std::size_t kErrorBodyBytes = 64 * 1024;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-  return out;
-}
-
 std::string media_type(const HttpHeaders& headers) {
-  std::string_view type = headers.get("content-type");
-  type = type.substr(0, type.find(';'));
-  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.remove_suffix(1);
-  return lower(type);
+  const std::string_view type = headers.get("content-type");
+  return ascii::lowered(ascii::trimmed(type.substr(0, type.find(';'))));
 }
 
 bool is_web_page(std::string_view type) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/ascii.h"
 #include "tools/mcp/sse.h"
 
 namespace holdfast::tools::mcp {
@@ -14,14 +15,12 @@ constexpr std::array<std::string_view, 8> kOwnHeaders = {
     "accept",     "content-type", "content-length", "mcp-protocol-version",
     "mcp-method", "mcp-name",     "mcp-session-id", "last-event-id"};
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+  return std::ranges::equal(a, b, [](char x, char y) { return ascii::lower(x) == ascii::lower(y); });
 }
 
 bool contains_ignoring_case(std::string_view text, std::string_view word) {
-  return !std::ranges::search(text, word, [](char x, char y) { return lower(x) == lower(y); }).empty();
+  return !std::ranges::search(text, word, [](char x, char y) { return ascii::lower(x) == ascii::lower(y); }).empty();
 }
 
 void add_headers(HttpRequest& request, const ServerConfig& server, const Protocol& protocol) {
