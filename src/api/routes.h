@@ -26,6 +26,8 @@ void add_admin_listener(http::Server& server, const Service& service);
 /// change no other.
 [[nodiscard]] Result<run::Run> find_run(const Service& service, const http::Request& request);
 [[nodiscard]] Error run_not_found(std::string_view id);
+/// The same run as it is now, or the error, as an answer.
+[[nodiscard]] http::Outcome run_response(const Service& service, const http::Request& request);
 [[nodiscard]] http::Response json_response(std::string body, int status = 200);
 
 /// `{items, next_cursor}`: `render(writer, index)` appends the item.

@@ -1,5 +1,6 @@
 #include "api/cursor.h"
 #include "api/reading.h"
+#include "api/render.h"
 #include "api/routes.h"
 #include "api/status.h"
 #include "holdfast/core/ids.h"
@@ -17,6 +18,12 @@ Result<run::Run> find_run(const Service& service, const http::Request& request) 
   if (!found) return std::unexpected(std::move(found.error()));
   if (!*found) return std::unexpected(run_not_found(id));
   return std::move(**found);
+}
+
+http::Outcome run_response(const Service& service, const http::Request& request) {
+  const auto run = find_run(service, request);
+  if (!run) return failure(run.error());
+  return json_response(run_json(*run, service.clock.now()));
 }
 
 http::Response json_response(std::string body, int status) {

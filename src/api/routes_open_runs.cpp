@@ -135,9 +135,7 @@ http::Outcome finish_run(const Service& service, const http::Request& request) {
       service.commands.finish(id, owner_scope(request.identity), finish->status, std::move(finish->result),
                               std::move(finish->reason), std::move(finish->digest));
   if (!done) return failure(done.error());
-  const auto run = find_run(service, request);
-  if (!run) return failure(run.error());
-  return json_response(run_json(*run, service.clock.now()));
+  return run_response(service, request);
 }
 
 }  // namespace

@@ -147,9 +147,7 @@ http::Outcome cancel_run(const Service& service, const http::Request& request) {
   const auto done =
       service.commands.cancel(id, owner_scope(request.identity), who(request.identity), std::move(*reason));
   if (!done) return failure(done.error());
-  const auto run = find_run(service, request);
-  if (!run) return failure(run.error());
-  return json_response(run_json(*run, service.clock.now()));
+  return run_response(service, request);
 }
 
 }  // namespace

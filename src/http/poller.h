@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -97,6 +96,7 @@ class Poller {
   // poller_answer.cpp: from a request to its answer
   void dispatch(Connection& c);
   void resume(Connection& c, bool waited_out);
+  void hand_over(Connection& c);
   void on_finished(Finished finished);
   void after_step(Connection& c, Step::Next next);
   void park(Connection& c);

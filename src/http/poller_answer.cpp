@@ -16,12 +16,7 @@ void Poller::dispatch(Connection& c) {
   body_bytes_ -= c.in.size();
   c.exchange->request.body = std::move(c.in);
   c.in = {};
-  c.phase = Phase::running;
-  c.woken = false;
-  set_deadline(c, kEndOfTime);
-  if (!accepting_) c.exchange->close_after = true;
-  ++running_;
-  workers_.submit(std::move(c.exchange));
+  hand_over(c);
 }
 
 void Poller::resume(Connection& c, bool waited_out) {
@@ -29,6 +24,10 @@ void Poller::resume(Connection& c, bool waited_out) {
   c.exchange->topics.clear();
   c.exchange->request.resumed = true;
   c.exchange->request.waited_out = waited_out;
+  hand_over(c);
+}
+
+void Poller::hand_over(Connection& c) {
   c.phase = Phase::running;
   c.woken = false;
   set_deadline(c, kEndOfTime);
