@@ -43,7 +43,6 @@ CREATE TABLE steps (
   named_target     TEXT NOT NULL,        -- as submitted, '' when none was named
   args             TEXT NOT NULL,        -- JSON object, references unresolved
   after_steps      TEXT NOT NULL,        -- indices joined by commas
-  needed_steps     TEXT NOT NULL,        -- the subset that args refer to
   deadline         INTEGER,              -- per call, milliseconds
   named_attempts   INTEGER,              -- max_attempts as submitted
   on_failure       TEXT NOT NULL,

@@ -156,7 +156,7 @@ void render_event(json::Writer& w, const run::Event& event) {
   w.begin_object();
   w.field("seq", event.seq);
   w.field("at", format_rfc3339(event.at));
-  w.field("type", event.type.empty() ? std::string_view(event.stored_type) : event.type);
+  w.field("type", event.type);
   w.text_or_null("step", event.step);
   w.raw_field("data", event.data.empty() ? "{}" : event.data);
   w.end_object();

@@ -60,7 +60,7 @@ std::string as_stream(const std::vector<run::Event>& events) {
   std::string out;
   for (const run::Event& event : events) {
     out += "id: " + std::to_string(event.seq) + "\nevent: ";
-    out += event.type.empty() ? std::string_view(event.stored_type) : event.type;
+    out += event.type;
     out += "\ndata: ";
     json::Writer w(out);
     render_event(w, event);

@@ -2,8 +2,6 @@
 // The command line (contract, section 6): one subcommand per file, and what they share.
 #include <functional>
 #include <iosfwd>
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "holdfast/core/error.h"

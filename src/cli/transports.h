@@ -1,6 +1,5 @@
 #pragma once
 #include <atomic>
-#include <memory>
 
 #include "holdfast/tools/catalog.h"
 #include "holdfast/tools/http_client.h"

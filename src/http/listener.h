@@ -1,6 +1,5 @@
 #pragma once
 #include <string>
-#include <utility>
 
 #include "holdfast/core/error.h"
 

@@ -55,10 +55,8 @@ Problem link(DraftStep& draft, const std::string& where, const Index& index,
     if (found == index.end())
       return bad_submission("there is no step " + shown(reference.step) + "; a literal ${ is written $${",
                             place);
-    spec.needs.push_back(found->second);
+    spec.after.push_back(found->second);
   }
-  sort_unique(spec.needs);
-  spec.after.insert(spec.after.end(), spec.needs.begin(), spec.needs.end());
   sort_unique(spec.after);
   return std::nullopt;
 }

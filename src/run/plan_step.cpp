@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "holdfast/core/ids.h"
 #include "run/plan_fields.h"

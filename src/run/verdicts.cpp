@@ -1,5 +1,4 @@
 // What people and agents decide: cancel, verdicts on unknown writes, the end of an open run.
-#include <algorithm>
 
 #include "holdfast/core/json.h"
 #include "holdfast/run/machine.h"

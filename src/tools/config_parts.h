@@ -1,7 +1,6 @@
 #pragma once
 // The parts of the file, from the outside in: servers, their tools, and the rules of one tool.
 #include <map>
-#include <set>
 #include <string>
 
 #include "config_reader.h"

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "config_parts.h"
 #include "config_values.h"

@@ -1,6 +1,5 @@
 // How an exchange ended, judged by what was seen rather than by libcurl's code alone: one code spans many
 // phases.
-#include <cerrno>
 #include <cstring>
 
 #include "tools/http_client_exchange.h"

@@ -2,7 +2,6 @@
 // JSON as text. Numbers and strings pass through digit for digit and byte for byte, so a document is a tree of views into the
 // text it was read from; nothing is converted and written again.
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

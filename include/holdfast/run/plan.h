@@ -23,7 +23,7 @@ struct PlanContext {
 
 /// A submission, checked in full: names, types, unknown members (naming the nearest known one), servers and tools, duplicate step ids,
 /// references (also of `result`), cycles, deadlines, limits on labels and targets, missing path arguments (`bad_arguments`). Code of the other
-/// errors: `bad_submission`. The pointer names the place in the submission. On success the run has no id, no seq and status queued; `after`, `needs`,
+/// errors: `bad_submission`. The pointer names the place in the submission. On success the run has no id, no seq and status queued; `after`,
 /// `effect`, `max_attempts`, `warnings`, `submit_digest` are filled in. `target` of a step is filled in where no argument decides it.
 [[nodiscard]] Result<Run> plan(const json::Value& submission, const PlanContext& context);
 

@@ -60,8 +60,8 @@ struct StepSpec {
   std::string tool;
   std::string target;                        // as submitted, empty when none was named
   std::string args = "{}";                   // JSON object, references unresolved
-  std::vector<std::uint32_t> after;          // indices of steps, from `after`, the default order and references; ascending, unique
-  std::vector<std::uint32_t> needs;          // the subset that args refer to: these must have succeeded
+  /// Indices of the steps to wait for: from `after`, the default order and references; ascending, unique.
+  std::vector<std::uint32_t> after;
   std::optional<Duration> deadline;
   std::optional<std::uint32_t> max_attempts; // clamped to the tool's
   OnFailure on_failure = OnFailure::stop;
@@ -176,10 +176,9 @@ struct Event {
   std::int64_t run_seq = 0;
   std::int64_t seq = 0;                      // 1, 2, … within the run, gap-free
   Instant at{};
-  std::string_view type;                     // one of the contract's eleven (static text); when read back, points into `stored_type`
+  std::string_view type;                     // `run.submitted`, `step.settled`, …: static text
   std::string step;                          // step id or empty
   std::string data = "{}";                   // JSON object
-  std::string stored_type;
 };
 
 }  // namespace holdfast::run

@@ -2,7 +2,6 @@
 // One connection to the ledger's file with its settings and its prepared statements.
 #include <SQLiteCpp/Database.h>
 
-#include <memory>
 #include <string>
 #include <unordered_map>
 

@@ -1,7 +1,6 @@
 #pragma once
 // The database as a file: who may open it, and whether it is ours at all.
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "holdfast/core/error.h"

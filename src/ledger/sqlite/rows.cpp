@@ -12,9 +12,8 @@ constexpr std::string_view kRunState =
     "result, cancel_requested, "
     "cancel_reason, finish_digest, last_event";
 constexpr std::string_view kStepFixed =
-    "id, server, tool, named_target, args, after_steps, needed_steps, deadline, named_attempts, on_failure, "
-    "on_circuit_open, named_key, "
-    "digest";
+    "id, server, tool, named_target, args, after_steps, deadline, named_attempts, on_failure, "
+    "on_circuit_open, named_key, digest";
 constexpr std::string_view kStepState =
     "effect, target, max_attempts, status, reason, detail, advice, attempts, attempt_rows, wait_for, "
     "wait_until, result, degraded, doubt, "

@@ -23,9 +23,8 @@ void run_state(R& r, F&& f) {
 
 template <class S, class F>
 void step_fixed(S& s, F&& f) {
-  f(s.spec.id, s.spec.server, s.spec.tool, s.spec.target, s.spec.args, s.spec.after, s.spec.needs,
-    s.spec.deadline, s.spec.max_attempts, s.spec.on_failure, s.spec.on_circuit_open, s.spec.key,
-    s.spec.digest);
+  f(s.spec.id, s.spec.server, s.spec.tool, s.spec.target, s.spec.args, s.spec.after, s.spec.deadline,
+    s.spec.max_attempts, s.spec.on_failure, s.spec.on_circuit_open, s.spec.key, s.spec.digest);
 }
 template <class S, class F>
 void step_state(S& s, F&& f) {

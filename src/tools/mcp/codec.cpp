@@ -115,7 +115,6 @@ bool is_legacy_revision(std::string_view revision) {
 }
 
 std::string discover_message(std::int64_t id) { return bare_request(Era::modern, id, "server/discover"); }
-std::string ping_message(Era era, std::int64_t id) { return bare_request(era, id, "ping"); }
 
 std::string initialize_message(std::int64_t id) {
   std::string out;

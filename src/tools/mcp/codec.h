@@ -35,7 +35,6 @@ struct CallParts {
 /// `cursor` as the server gave it: an empty one is a cursor too.
 [[nodiscard]] std::string list_message(Era era, std::int64_t id, const std::optional<std::string>& cursor);
 [[nodiscard]] std::string call_message(Era era, const CallParts& call);
-[[nodiscard]] std::string ping_message(Era era, std::int64_t id);
 [[nodiscard]] std::string cancelled_message(Era era, std::int64_t id, std::string_view reason);
 /// The answer to a server's request: an empty result for `ping`, else -32601. `raw_id` is the id's JSON text.
 [[nodiscard]] std::string reply_message(std::string_view raw_id, std::string_view method);

@@ -1,6 +1,5 @@
 #include "tools/mcp/http_session.h"
 
-#include <atomic>
 #include <deque>
 #include <mutex>
 #include <unordered_map>

@@ -290,10 +290,10 @@ TEST_CASE("a full page has a cursor that the next request understands") {
 
 TEST_CASE("a stream sends what is there, resumes after the last id, beats while idle and ends with the run") {
   World world;
-  const auto event = [](std::int64_t seq, std::string type) {
+  const auto event = [](std::int64_t seq, std::string_view type) {
     run::Event e;
     e.seq = seq;
-    e.stored_type = std::move(type);
+    e.type = type;
     return e;
   };
   world.reader.recorded = {event(1, "run.submitted"), event(2, "step.dispatched")};

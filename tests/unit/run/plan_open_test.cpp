@@ -39,7 +39,6 @@ TEST_CASE("a posted step waits for what it names and refers to, and for nothing 
       run);
   REQUIRE(bound);
   CHECK(bound->spec.after == std::vector<std::uint32_t>{0, 1});
-  CHECK(bound->spec.needs == std::vector<std::uint32_t>{0});
   CHECK(bound->spec.on_circuit_open == OnCircuitOpen::wait);
   CHECK(bound->effect == Effect::read);
 }

@@ -59,7 +59,6 @@ TEST_CASE("a full submission becomes a run with everything in its place") {
   CHECK(run.steps[1].target == "ticket/42");
   CHECK(run.steps[1].max_attempts == 2);
   CHECK(note.after == std::vector<std::uint32_t>{0});
-  CHECK(note.needs == std::vector<std::uint32_t>{0});
   CHECK(note.deadline == Duration{5'000});
   CHECK(note.on_failure == OnFailure::proceed);
   CHECK(note.on_circuit_open == OnCircuitOpen::fail);
@@ -95,11 +94,8 @@ TEST_CASE("the order of steps") {
   CHECK(run.steps[1].spec.after == Steps{0});
   CHECK(run.steps[2].spec.after == Steps{});
   CHECK(run.steps[3].spec.after == Steps{0, 2});
-  CHECK(run.steps[3].spec.needs == Steps{});
   CHECK(run.steps[4].spec.after == Steps{0, 2});
-  CHECK(run.steps[4].spec.needs == Steps{0, 2});
   CHECK(run.steps[5].spec.after == Steps{0, 4});
-  CHECK(run.steps[5].spec.needs == Steps{0});
   CHECK(run.steps[6].spec.after == Steps{7});
 }
 

@@ -1,4 +1,6 @@
 #include "holdfast/core/json.h"
+
+#include <catch2/catch.hpp>
 #include "support/fake_http.h"
 #include "tools/mcp/codec.h"
 #include "tools/mcp/http_session.h"

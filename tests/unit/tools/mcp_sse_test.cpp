@@ -1,5 +1,7 @@
 #include "tools/mcp/sse.h"
 
+#include <catch2/catch.hpp>
+
 namespace holdfast::tools::mcp {
 namespace {
 

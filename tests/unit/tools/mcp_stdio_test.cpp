@@ -1,3 +1,4 @@
+#include <catch2/catch.hpp>
 #include <signal.h>
 #include <sys/wait.h>
 
