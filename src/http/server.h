@@ -67,8 +67,8 @@ struct Stream {
 using Outcome = std::variant<Response, Park, Stream>;
 using Handler = std::function<Outcome(Request&)>;
 
-/// problem+json (RFC 9457): type (`https://holdfast.dev/errors/<code>` is wrong: it is the relative path `/errors/<code>`), title, status, detail,
-/// code, pointer. Retry-After where `retry_after_s` > 0.
+/// problem+json (RFC 9457): type (the relative path `/errors/<code>`), title, status, detail, code, pointer (null where there is
+/// none). Retry-After, in seconds, where `retry_after_s` > 0.
 [[nodiscard]] Response problem(int status, const Error& error, int retry_after_s = 0);
 
 enum class Access { open, client, operate };             // open: no token needed (health)
@@ -76,8 +76,8 @@ enum class Access { open, client, operate };             // open: no token neede
 struct Options {
   std::string name;                                      // "client" or "admin", for logs
   std::string listen;                                    // "127.0.0.1:4653", "[::1]:0", port 0 picks a free one
-  std::uint64_t body_bytes = 1 << 20;
-  std::uint32_t connections = 1024;
+  std::uint64_t body_bytes = 1 << 20;                    // a longer body is refused (413) before it is read
+  std::uint32_t connections = 1024;                      // open at a time; more are answered 503
   std::uint32_t threads = 32;                            // most handlers at a time
   Duration header_time{10'000}, body_time{30'000}, write_time{30'000}, idle_time{75'000};
   /// nullopt: unknown token. Empty function: no tokens are configured, everybody passes.
@@ -89,16 +89,18 @@ class Server {
   virtual ~Server() = default;
   /// `pattern`: "/v1/runs/{id}/steps/{step}". Before listen() only. A path that exists under another method is 405, no path 404.
   virtual void route(std::string method, std::string pattern, Access access, Handler handler) = 0;
-  /// Binds and serves on threads of its own. Returns the address with the real port.
+  /// Binds and serves on threads of its own. Returns the address with the real port. Error `listen_failed` (in use, not of this
+  /// machine, malformed). Once only.
   [[nodiscard]] virtual Result<std::string> listen() = 0;
   /// Parked requests that watch `topic` run again. Thread-safe, never blocks.
   virtual void wake(std::string_view topic) = 0;
-  /// No new connection is accepted, idle ones are closed; requests in hand go on.
+  /// No new connection is accepted, idle ones are closed; requests in hand go on. Returns at once. Thread-safe.
   virtual void stop_accepting() = 0;
-  /// Ends everything; parked requests are answered by a last run with waited_out.
+  /// Ends everything and joins the threads; parked requests are answered by a last run with waited_out. Idempotent.
   virtual void stop() = 0;
 };
 
+/// `clock` must outlive the server.
 [[nodiscard]] std::unique_ptr<Server> make_server(const Clock& clock, Options options);
 
 }  // namespace holdfast::http

@@ -15,6 +15,7 @@ namespace holdfast {
 class RunIds {
  public:
   explicit RunIds(Random& random) : random_(random) {}
+  /// `now` may go back: the id still sorts after the one before.
   [[nodiscard]] std::string next(Instant now);
 
  private:

@@ -50,6 +50,7 @@ struct Member {
 /// The value at an RFC 6901 pointer ("" is the whole); nullptr when it leads nowhere. Array indices are decimal without leading
 /// zeros; `-` leads nowhere.
 [[nodiscard]] const Value* at(const Value& root, std::string_view pointer);
+/// True for an RFC 6901 pointer, the empty one included.
 [[nodiscard]] bool is_pointer(std::string_view pointer);
 /// `~` and `/` escaped, for building pointers.
 [[nodiscard]] std::string escape_token(std::string_view token);
@@ -60,7 +61,9 @@ struct Member {
 
 /// A JSON string literal for these bytes (which must be valid UTF-8; invalid bytes become U+FFFD).
 [[nodiscard]] std::string quote(std::string_view text);
+/// Appends what quote() gives.
 void append_quoted(std::string& out, std::string_view text);
+/// True for well-formed UTF-8: no overlong forms, surrogates or code points over U+10FFFF.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
 /// Appends JSON text without a tree: `Writer w(out); w.begin_object(); w.field("id", id); w.raw_field("args", text); w.end_object();`

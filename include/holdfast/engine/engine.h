@@ -36,7 +36,7 @@ class Observer {
   virtual void run_changed(std::string_view run_id) = 0;
 };
 
-/// Counters and gauges, kept by the engine and read by metrics (thread-safe snapshot).
+/// Runs that are not settled, by status.
 struct RunsByStatus { std::uint64_t queued = 0, running = 0, waiting = 0, unknown = 0; };
 
 class Metrics {                              // implemented by api/, called on the engine's thread; must not block
@@ -59,14 +59,15 @@ struct Options {
   Duration shutdown_grace{10'000};
 };
 
-/// Owns all runs. The public functions are thread-safe: they post into the bounded inbox and return.
+/// Owns all runs. The commands are thread-safe: they post into the bounded inbox and return. Besides its own errors every one may
+/// be answered `overloaded`, `storage_full`, `storage_error` or `shutting_down`.
 class Engine final : public tools::CallSink {
  public:
   Engine(const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog, tools::Transport& transport,
          Observer& observer, Metrics& metrics, Options options);
   ~Engine() override;
 
-  /// Loads what is open, absorbs attempts that were in flight as crashed, and starts the loop's thread.
+  /// Loads what is open, absorbs attempts that were in flight as crashed, and starts the loop's thread. Errors: those of the ledger.
   [[nodiscard]] Result<void> start();
   /// The same without a thread: the caller turns the loop. For simulation and tests.
   [[nodiscard]] Result<void> load();
@@ -75,14 +76,17 @@ class Engine final : public tools::CallSink {
   /// Stops dispatching, lets writes in flight finish within the grace, then joins the thread. Idempotent.
   void drain();
 
-  /// `planned` has no id and no seq yet. Errors: `key_reused` (its message names the owning run), `overloaded`, `storage_full`, `shutting_down`.
+  /// `planned` has no id and no seq yet. Errors: `key_reused` (its message names the owning run).
   void submit(run::Run planned, Answer<Submitted> answer);
-  /// Open runs only. Errors: `run_not_found`, `step_reused`, `run_settled`, `not_open`, and those of submit. Adds `after` indices itself: `step.after`
-  /// and `needs` are resolved by `bind` against the run's steps on the engine's thread.
+  /// Open runs only. `bind` reads the step against the run's steps as they are, on the engine's thread; its error is the answer.
+  /// Errors: `run_not_found`, `step_reused`, `run_settled`, `not_open`.
   using Bind = std::move_only_function<Result<run::Step>(const run::Run&)>;
   void add_step(std::string run_id, std::string owner_or_any, std::string step_id, std::string digest, Bind bind, Answer<StepAdded> answer);
+  /// Open runs only. `digest` tells a repeat (which changes nothing) from another finish. Errors: `run_not_found`, `not_open`,
+  /// `run_settled`, `step_in_flight`, `unknown_write`.
   void finish(std::string run_id, std::string owner_or_any, run::RunStatus status, std::string result, std::string reason, std::string digest,
               Answer<void> answer);
+  /// Answered once the wish is durable; calls in flight end after that. A settled run stays as it is. Error: `run_not_found`.
   void cancel(std::string run_id, std::string owner_or_any, std::string who, std::string reason, Answer<void> answer);
   struct Verdict {
     run::Resolution verdict;
@@ -93,7 +97,7 @@ class Engine final : public tools::CallSink {
   };
   /// Errors: `write_not_found`, `already_resolved`, `not_unknown`.
   void resolve(std::string write_id, Verdict verdict, Answer<void> answer);
-  /// Errors: `server_not_found`, `tool_not_found`.
+  /// `tool` empty: the server's. `span` empty: until it is closed. Errors: `server_not_found`, `tool_not_found`.
   void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why, std::optional<Duration> span,
                      Answer<Breaker> answer);
   /// False while the ledger cannot be written or the engine is stopping: /readyz.

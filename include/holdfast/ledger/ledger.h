@@ -79,7 +79,7 @@ class Ledger {
   };
   /// The run that owns a submit key. Engine thread only.
   [[nodiscard]] virtual Result<std::optional<Submission>> find_submission(std::string_view owner, std::string_view key) = 0;
-  /// True while there is a late evidence row to mend: the attempt (run, step, n) as stored. Engine thread only.
+  /// The attempt (run, step, n) as stored, for evidence that comes late; nullopt when there is none. Engine thread only.
   [[nodiscard]] virtual Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq, std::uint32_t step, std::uint32_t n) = 0;
   /// Moves the WAL into the database when it has grown (its own policy); engine thread, after effects have left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;

@@ -16,9 +16,8 @@ enum class Action {
   retry_once,        // RT1: as retry, but this row allows one repeat only; then stop
   resend,            // RS: same key and bytes after backoff
   resend_once,       // RS once, then stop (or unknown where doubt remains)
-  wait_once,         // WAIT: not before the server's instant, then one try; without a usable instant (retry_after_wait() decides) as retry
-  wait_resend,       // WAIT, RS: as retry_after says, else after backoff, then again, with the same key where there is one (409 in
-                     //     flight, 503)
+  wait_once,         // WAIT: not before the server's instant, then one try; without a usable one as retry
+  wait_resend,       // WAIT, RS: not before the server's instant, else after backoff; again, same key
   check,             // PB: ask the tool's check before any repeat
   unknown,           // UNK
   stop,              // STOP: final, no effect of this attempt
@@ -44,7 +43,8 @@ struct Row {
   Action read, keyed, checkable, plain;
   Strikes strikes;
   AttemptClass klass;
-  Reason failure;                          // the step's reason when the action is `stop` (and after `retry_once` is used up, if not none)
+  /// The step's reason when the action is `stop`, and after `retry_once` is used up where it is not none.
+  Reason failure;
   Reason doubt;                            // the reason of `unknown`; none on rows that raise no doubt
 };
 

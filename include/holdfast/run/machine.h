@@ -101,11 +101,13 @@ void doubt(Turn& turn, std::uint32_t step, Reason reason, std::string detail);
 /// The ledger entry of a write step, made when first needed.
 Write& ensure_write(Run& run, std::uint32_t step);
 
+/// The run's first event.
 void submitted(Turn& turn);
+/// Nothing new starts from here on; next() says what is to be ended. Changes nothing on a settled run.
 void request_cancel(Turn& turn, std::string reason);
 struct Ruling {
   Resolution verdict;
-  std::string result, note, who;
+  std::string result, note, who;             // result: JSON text, empty for none
   std::optional<Instant> deadline;
 };
 /// Errors: `already_resolved`, `not_unknown`. A repeat of the same verdict changes nothing.
@@ -113,6 +115,7 @@ struct Ruling {
 /// Open runs: the agent says it is done. Errors: `run_settled` (another finish, or settled otherwise), `step_in_flight`, `unknown_write`.
 [[nodiscard]] Result<void> finish(Turn& turn, RunStatus status, std::string result, std::string reason, std::string digest);
 
+/// Appends an event with the next seq; `type` must be static text, `data` a JSON object.
 void add_event(Turn& turn, std::string_view type, std::string_view step, std::string data);
 
 }  // namespace holdfast::run

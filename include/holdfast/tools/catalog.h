@@ -18,6 +18,7 @@ class Catalog {
   explicit Catalog(Config config);
 
   [[nodiscard]] const Config& config() const { return config_; }
+  /// nullptr when it is not configured.
   [[nodiscard]] const ServerConfig* server(std::string_view name) const;
   /// The rules of a tool; nullptr when the server is not configured, or is plain HTTP and names no such tool. An MCP server's unnamed
   /// tool is a plain write, or a read where the server is trusted and said readOnlyHint. The pointee lives as long as the catalog.
