@@ -1,7 +1,6 @@
 // Strings of JSON: escapes, quoting, UTF-8.
 #include "core/json_text.h"
 
-
 #include "core/utf8.h"
 #include "holdfast/core/json.h"
 

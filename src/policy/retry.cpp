@@ -20,7 +20,8 @@ bool is_digit(char c) {
 /// element.
 std::string_view next_element(std::string_view& rest) {
   auto end = rest.find(',');
-  if (end != std::string_view::npos && is_day_name(ascii::trimmed(rest.substr(0, end)))) end = rest.find(',', end + 1);
+  if (end != std::string_view::npos && is_day_name(ascii::trimmed(rest.substr(0, end))))
+    end = rest.find(',', end + 1);
   const auto element = ascii::trimmed(rest.substr(0, end));
   rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   return element;
@@ -50,7 +51,8 @@ Duration to_whole_seconds(Duration d) {
 /// Measured by our clock and by the answering clock: the longer distance is never too short.
 Duration distance(Instant target, std::string_view date, Instant now) {
   auto wait = target - now;
-  if (const auto sent_at = parse_http_date(ascii::trimmed(date), now)) wait = std::max(wait, target - *sent_at);
+  if (const auto sent_at = parse_http_date(ascii::trimmed(date), now))
+    wait = std::max(wait, target - *sent_at);
   return std::clamp(to_whole_seconds(std::max(wait, Duration{0})), Duration{0}, kLongestDuration);
 }
 

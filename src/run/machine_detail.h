@@ -5,7 +5,8 @@
 namespace holdfast::run {
 
 [[nodiscard]] bool terminal(StepStatus status);
-/// A failure that stops the run: of a step with on_failure stop, an abandoned write, or the run's own deadline.
+/// A failure that stops the run: of a step with on_failure stop, an abandoned write, or the run's own
+/// deadline.
 [[nodiscard]] bool stops_run(const Step& step);
 /// The run starts nothing new: cancelled, or stopped by a failure.
 [[nodiscard]] bool stopping(const Run& run);

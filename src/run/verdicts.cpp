@@ -28,7 +28,8 @@ void request_cancel(Turn& turn, std::string reason) {
   w.field("reason", run.cancel_reason);
   w.end_object();
   add_event(turn, "run.cancel_requested", "", std::move(data));
-  // What a call that is out has done is for its evidence to say: it comes as soon as the transport has ended it.
+  // What a call that is out has done is for its evidence to say: it comes as soon as the transport has ended
+  // it.
   for (std::uint32_t i = 0; i < run.steps.size(); ++i)
     if (run.steps[i].in_flight) turn.changes.cancel_calls.push_back(i);
 }
@@ -36,7 +37,9 @@ void request_cancel(Turn& turn, std::string reason) {
 Result<void> resolve(Turn& turn, std::uint32_t index, const Ruling& ruling) {
   Run& run = turn.run;
   Step& step = run.steps[index];
-  const auto refused = [](std::string code, std::string message) { return std::unexpected(Error{std::move(code), std::move(message), ""}); };
+  const auto refused = [](std::string code, std::string message) {
+    return std::unexpected(Error{std::move(code), std::move(message), ""});
+  };
   if (!step.write) return refused("not_unknown", "this step has no write whose outcome is unknown");
   Write& write = *step.write;
   if (!write.open) {
@@ -44,8 +47,10 @@ Result<void> resolve(Turn& turn, std::uint32_t index, const Ruling& ruling) {
                       (write.resolution == Resolution::evidence && ruling.verdict == Resolution::landed);
     if (same) return {};
     if (write.resolution == Resolution::none)
-      return refused("not_unknown", "the write is " + std::string(word(write.state)) + ": there is nothing to resolve");
-    return refused("already_resolved", "the write was resolved as " + std::string(word(write.resolution)) + " by " +
+      return refused("not_unknown",
+                     "the write is " + std::string(word(write.state)) + ": there is nothing to resolve");
+    return refused("already_resolved", "the write was resolved as " + std::string(word(write.resolution)) +
+                                           " by " +
                                            (write.resolved_by.empty() ? "evidence" : write.resolved_by));
   }
   write.resolution = ruling.verdict;
@@ -79,17 +84,23 @@ Result<void> resolve(Turn& turn, std::uint32_t index, const Ruling& ruling) {
   return {};
 }
 
-Result<void> finish(Turn& turn, RunStatus status, std::string result, std::string reason, std::string digest) {
+Result<void> finish(Turn& turn, RunStatus status, std::string result, std::string reason,
+                    std::string digest) {
   Run& run = turn.run;
-  const auto refused = [](std::string code, std::string message) { return std::unexpected(Error{std::move(code), std::move(message), ""}); };
+  const auto refused = [](std::string code, std::string message) {
+    return std::unexpected(Error{std::move(code), std::move(message), ""});
+  };
   if (run.settled()) {
     if (run.finish_digest == digest) return {};
     return refused("run_settled", "the run is " + std::string(word(run.status)) + " already");
   }
   for (const Step& step : run.steps) {
     if (step.status == StepStatus::unknown)
-      return refused("unknown_write", "the outcome of step " + step.spec.id + " is unknown: it has to be resolved first");
-    if (!terminal(step.status)) return refused("step_in_flight", "step " + step.spec.id + " is not done: wait for it, or cancel the run");
+      return refused("unknown_write",
+                     "the outcome of step " + step.spec.id + " is unknown: it has to be resolved first");
+    if (!terminal(step.status))
+      return refused("step_in_flight",
+                     "step " + step.spec.id + " is not done: wait for it, or cancel the run");
   }
   run.finish_digest = std::move(digest);
   run.status = status;

@@ -1,5 +1,6 @@
 #include "tools/dispatcher.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
@@ -25,7 +26,8 @@ class DispatcherOverAll final : public Dispatcher {
         http_tools_(make_http_tools(clock, catalog, client, sink)),
         mcp_http_(mcp::make_mcp_http(clock, catalog, client, sink)) {
     const auto& servers = catalog.config().servers;
-    const bool any_stdio = std::ranges::any_of(servers, [](const auto& pair) { return pair.second.transport == Kind::mcp_stdio; });
+    const bool any_stdio = std::ranges::any_of(
+        servers, [](const auto& pair) { return pair.second.transport == Kind::mcp_stdio; });
     if (any_stdio) mcp_stdio_ = mcp::make_mcp_stdio(clock, catalog, sink);
   }
 
@@ -81,7 +83,8 @@ class DispatcherOverAll final : public Dispatcher {
 
 }  // namespace
 
-std::unique_ptr<Dispatcher> make_dispatcher(const Clock& clock, Catalog& catalog, HttpClient& client, CallSink& sink) {
+std::unique_ptr<Dispatcher> make_dispatcher(const Clock& clock, Catalog& catalog, HttpClient& client,
+                                            CallSink& sink) {
   return std::make_unique<DispatcherOverAll>(clock, catalog, client, sink);
 }
 

@@ -37,7 +37,7 @@ bool is_tls(const Exchange& exchange) {
 }
 
 // --- what leaves
-// -------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 void note_sent(Exchange& exchange, std::string_view bytes) {
   Seen& seen = exchange.seen;
@@ -85,7 +85,7 @@ int on_debug(CURL*, curl_infotype type, char* data, std::size_t size, void* self
 namespace {
 
 // --- connections
-// -------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 bool address_allowed(const Exchange& exchange, bool is_private) {
   if (!is_private || exchange.request.allow_private) return true;
@@ -200,7 +200,7 @@ int on_ready(void* self, char* remote_address, char* local_address, int remote_p
 namespace {
 
 // --- what comes back
-// ---------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 // The one length that all Content-Length fields agree on; nullopt when they conflict or are no numbers.
 // Saturates.
@@ -272,7 +272,8 @@ void header_line(Seen& seen, std::string_view line) {
   }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return;
-  seen.headers.list.emplace_back(ascii::lowered(ascii::trimmed(line.substr(0, colon))), ascii::trimmed(line.substr(colon + 1)));
+  seen.headers.list.emplace_back(ascii::lowered(ascii::trimmed(line.substr(0, colon))),
+                                 ascii::trimmed(line.substr(colon + 1)));
 }
 
 bool take_header(Exchange& exchange, std::string_view line) {

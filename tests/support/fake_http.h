@@ -35,12 +35,15 @@ class FakeHttp final : public tools::HttpClient {
 
     [[nodiscard]] std::string header(std::string_view lower_name) const {
       for (const auto& [name, value] : request.headers) {
-        const bool same = std::ranges::equal(name, lower_name, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+        const bool same = std::ranges::equal(
+            name, lower_name, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
         if (same) return value;
       }
       return {};
     }
-    [[nodiscard]] bool says(std::string_view text) const { return request.body.find(text) != std::string::npos; }
+    [[nodiscard]] bool says(std::string_view text) const {
+      return request.body.find(text) != std::string::npos;
+    }
   };
 
   explicit FakeHttp(ManualClock& clock) : clock_(clock) {}
@@ -136,7 +139,8 @@ class FakeHttp final : public tools::HttpClient {
   std::vector<Exchange*> of(std::string_view method) {
     std::vector<Exchange*> found;
     for (Exchange& x : exchanges) {
-      const bool same = method == "GET" ? x.request.method == "GET" : x.says("\"method\":\"" + std::string(method) + "\"");
+      const bool same =
+          method == "GET" ? x.request.method == "GET" : x.says("\"method\":\"" + std::string(method) + "\"");
       if (same) found.push_back(&x);
     }
     return found;

@@ -10,8 +10,8 @@
 
 namespace holdfast {
 
-/// Makes run ids: `run_` and 26 characters of Crockford base32 (48 bits of time, 80 random bits), ascending within a process
-/// also inside one millisecond. Not thread-safe.
+/// Makes run ids: `run_` and 26 characters of Crockford base32 (48 bits of time, 80 random bits), ascending
+/// within a process also inside one millisecond. Not thread-safe.
 class RunIds {
  public:
   explicit RunIds(Random& random) : random_(random) {}
@@ -28,8 +28,8 @@ class RunIds {
 /// True for `run_` and 26 characters of the alphabet; says nothing about existence.
 [[nodiscard]] bool is_run_id(std::string_view text);
 
-/// The id of a step's write: `wr_` + the run's 26 characters + `_` + the step's index in decimal. It names its run, so no
-/// index is needed to find it.
+/// The id of a step's write: `wr_` + the run's 26 characters + `_` + the step's index in decimal. It names
+/// its run, so no index is needed to find it.
 [[nodiscard]] std::string write_id(std::string_view run_id, std::size_t step_index);
 struct WriteRef {
   std::string run_id;

@@ -17,7 +17,8 @@ struct Instant {
   friend constexpr auto operator<=>(Instant, Instant) = default;
 };
 
-/// The latest instant that is ever stored: 9999-12-31T23:59:59.999Z. Sums are clamped to it, so nothing wraps.
+/// The latest instant that is ever stored: 9999-12-31T23:59:59.999Z. Sums are clamped to it, so nothing
+/// wraps.
 inline constexpr Instant kEndOfTime{253402300799999};
 /// The longest duration that is accepted anywhere: one hundred years.
 inline constexpr Duration kLongestDuration{std::int64_t{100} * 365 * 24 * 3600 * 1000};
@@ -26,15 +27,19 @@ inline constexpr Duration kLongestDuration{std::int64_t{100} * 365 * 24 * 3600 *
   if (d.count() > 0 && at.ms > kEndOfTime.ms - d.count()) return kEndOfTime;
   return Instant{at.ms + d.count()};
 }
-[[nodiscard]] constexpr Instant operator-(Instant at, Duration d) { return Instant{at.ms - d.count()}; }
-[[nodiscard]] constexpr Duration operator-(Instant a, Instant b) { return Duration{a.ms - b.ms}; }
+[[nodiscard]] constexpr Instant operator-(Instant at, Duration d) {
+  return Instant{at.ms - d.count()};
+}
+[[nodiscard]] constexpr Duration operator-(Instant a, Instant b) {
+  return Duration{a.ms - b.ms};
+}
 
 /// Where time comes from. Implementations are thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Now. Never goes back within a process: the wall clock is read once at start and carried on by the monotonic clock, so a
-  /// step of the wall clock moves no wait and no deadline of a running process.
+  /// Now. Never goes back within a process: the wall clock is read once at start and carried on by the
+  /// monotonic clock, so a step of the wall clock moves no wait and no deadline of a running process.
   [[nodiscard]] virtual Instant now() const = 0;
 };
 
@@ -49,8 +54,9 @@ class SystemClock final : public Clock {
   std::chrono::steady_clock::time_point steady_at_start_;
 };
 
-/// Reads `250ms`, `3s`, `15m`, `2h`, `7d` (a whole number and one unit). Positive only; zero, signs, fractions, spaces and more
-/// than kLongestDuration are errors with code `bad_duration` that say what would be right.
+/// Reads `250ms`, `3s`, `15m`, `2h`, `7d` (a whole number and one unit). Positive only; zero, signs,
+/// fractions, spaces and more than kLongestDuration are errors with code `bad_duration` that say what would
+/// be right.
 [[nodiscard]] Result<Duration> parse_duration(std::string_view text);
 /// The shortest exact form: 90000 ms is `90s`, 120000 ms is `2m`, 1500 ms is `1500ms`.
 [[nodiscard]] std::string format_duration(Duration d);

@@ -1,5 +1,6 @@
 #pragma once
-// The loop: events in, decide, commit everything decided as one durable transaction, and only then let effects leave.
+// The loop: events in, decide, commit everything decided as one durable transaction, and only then let
+// effects leave.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,7 +23,7 @@ using Answer = std::move_only_function<void(Result<T>)>;
 
 struct Submitted {
   std::string run_id;
-  bool replayed = false;                     // the key was known and the request is the same
+  bool replayed = false;  // the key was known and the request is the same
 };
 struct StepAdded {
   bool replayed = false;
@@ -32,17 +33,21 @@ struct StepAdded {
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// A run changed durably: its status, a step, or an event. Once per run and commit, engine thread, must not block.
+  /// A run changed durably: its status, a step, or an event. Once per run and commit, engine thread, must not
+  /// block.
   virtual void run_changed(std::string_view run_id) = 0;
 };
 
 /// Runs that are not settled, by status.
-struct RunsByStatus { std::uint64_t queued = 0, running = 0, waiting = 0, unknown = 0; };
+struct RunsByStatus {
+  std::uint64_t queued = 0, running = 0, waiting = 0, unknown = 0;
+};
 
-class Metrics {                              // implemented by api/, called on the engine's thread; must not block
+class Metrics {  // implemented by api/, called on the engine's thread; must not block
  public:
   virtual ~Metrics() = default;
-  virtual void attempt_finished(std::string_view server, std::string_view tool, AttemptClass klass, double seconds, bool timed_out) = 0;
+  virtual void attempt_finished(std::string_view server, std::string_view tool, AttemptClass klass,
+                                double seconds, bool timed_out) = 0;
   virtual void run_settled(run::RunStatus status) = 0;
   virtual void retried(Reason or_none, std::string_view reason) = 0;
   virtual void retry_budget_exhausted() = 0;
@@ -50,56 +55,63 @@ class Metrics {                              // implemented by api/, called on t
   virtual void fallback(std::string_view server, std::string_view tool) = 0;
   virtual void circuit(std::string_view server, std::string_view tool, BreakerState state, bool opened) = 0;
   virtual void committed(double seconds, std::size_t events) = 0;
-  virtual void gauges(const RunsByStatus& open, std::uint64_t unknown_writes, std::optional<Instant> oldest_unknown,
-                      std::optional<Instant> oldest_attempt, Instant last_progress, std::uint64_t wal_bytes) = 0;
+  virtual void gauges(const RunsByStatus& open, std::uint64_t unknown_writes,
+                      std::optional<Instant> oldest_unknown, std::optional<Instant> oldest_attempt,
+                      Instant last_progress, std::uint64_t wal_bytes) = 0;
 };
 
 struct Options {
-  std::size_t inbox = 10'000;                // commands waiting; more are answered `overloaded` (503)
+  std::size_t inbox = 10'000;  // commands waiting; more are answered `overloaded` (503)
   Duration shutdown_grace{10'000};
 };
 
-/// Owns all runs. The commands are thread-safe: they post into the bounded inbox and return. Besides its own errors every one may
-/// be answered `overloaded`, `storage_full`, `storage_error` or `shutting_down`.
+/// Owns all runs. The commands are thread-safe: they post into the bounded inbox and return. Besides its own
+/// errors every one may be answered `overloaded`, `storage_full`, `storage_error` or `shutting_down`.
 class Engine final : public tools::CallSink {
  public:
-  Engine(const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog, tools::Transport& transport,
-         Observer& observer, Metrics& metrics, Options options);
+  Engine(const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog,
+         tools::Transport& transport, Observer& observer, Metrics& metrics, Options options);
   ~Engine() override;
 
-  /// Loads what is open, absorbs attempts that were in flight as crashed, and starts the loop's thread. Errors: those of the ledger.
+  /// Loads what is open, absorbs attempts that were in flight as crashed, and starts the loop's thread.
+  /// Errors: those of the ledger.
   [[nodiscard]] Result<void> start();
   /// The same without a thread: the caller turns the loop. For simulation and tests.
   [[nodiscard]] Result<void> load();
-  /// One turn: takes what is in the inbox and what is due, decides, commits, lets effects leave. Returns when to turn again at the latest.
+  /// One turn: takes what is in the inbox and what is due, decides, commits, lets effects leave. Returns when
+  /// to turn again at the latest.
   std::optional<Instant> turn();
   /// Stops dispatching, lets writes in flight finish within the grace, then joins the thread. Idempotent.
   void drain();
 
   /// `planned` has no id and no seq yet. Errors: `key_reused` (its message names the owning run).
   void submit(run::Run planned, Answer<Submitted> answer);
-  /// Open runs only. `bind` reads the step against the run's steps as they are, on the engine's thread; its error is the answer.
-  /// Errors: `run_not_found`, `step_reused`, `run_settled`, `not_open`.
+  /// Open runs only. `bind` reads the step against the run's steps as they are, on the engine's thread; its
+  /// error is the answer. Errors: `run_not_found`, `step_reused`, `run_settled`, `not_open`.
   using Bind = std::move_only_function<Result<run::Step>(const run::Run&)>;
-  void add_step(std::string run_id, std::string owner_or_any, std::string step_id, std::string digest, Bind bind, Answer<StepAdded> answer);
-  /// Open runs only. `digest` tells a repeat (which changes nothing) from another finish. Errors: `run_not_found`, `not_open`,
-  /// `run_settled`, `step_in_flight`, `unknown_write`.
-  void finish(std::string run_id, std::string owner_or_any, run::RunStatus status, std::string result, std::string reason, std::string digest,
+  void add_step(std::string run_id, std::string owner_or_any, std::string step_id, std::string digest,
+                Bind bind, Answer<StepAdded> answer);
+  /// Open runs only. `digest` tells a repeat (which changes nothing) from another finish. Errors:
+  /// `run_not_found`, `not_open`, `run_settled`, `step_in_flight`, `unknown_write`.
+  void finish(std::string run_id, std::string owner_or_any, run::RunStatus status, std::string result,
+              std::string reason, std::string digest, Answer<void> answer);
+  /// Answered once the wish is durable; calls in flight end after that. A settled run stays as it is. Error:
+  /// `run_not_found`.
+  void cancel(std::string run_id, std::string owner_or_any, std::string who, std::string reason,
               Answer<void> answer);
-  /// Answered once the wish is durable; calls in flight end after that. A settled run stays as it is. Error: `run_not_found`.
-  void cancel(std::string run_id, std::string owner_or_any, std::string who, std::string reason, Answer<void> answer);
   struct Verdict {
     run::Resolution verdict;
-    std::string result;                      // JSON text, empty for none
+    std::string result;  // JSON text, empty for none
     std::string note;
     std::string who;
     std::optional<Instant> deadline;
   };
   /// Errors: `write_not_found`, `already_resolved`, `not_unknown`.
   void resolve(std::string write_id, Verdict verdict, Answer<void> answer);
-  /// `tool` empty: the server's. `span` empty: until it is closed. Errors: `server_not_found`, `tool_not_found`.
-  void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why, std::optional<Duration> span,
-                     Answer<Breaker> answer);
+  /// `tool` empty: the server's. `span` empty: until it is closed. Errors: `server_not_found`,
+  /// `tool_not_found`.
+  void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
+                     std::optional<Duration> span, Answer<Breaker> answer);
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
 

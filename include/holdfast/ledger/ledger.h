@@ -15,33 +15,37 @@ namespace holdfast::ledger {
 struct AuditEntry {
   std::int64_t seq = 0;
   Instant at{};
-  std::string who;                           // token name, or "operator" without tokens
-  std::string action;                        // resolve, cancel, breaker.open, breaker.close, …
-  std::string subject;                       // write id, run id, server/tool
+  std::string who;      // token name, or "operator" without tokens
+  std::string action;   // resolve, cancel, breaker.open, breaker.close, …
+  std::string subject;  // write id, run id, server/tool
   std::string why;
   std::string data = "{}";
 };
 
-/// Everything decided in one turn of the loop, as pointers to the engine's own values: nothing is copied. The pointees must live
-/// until commit() has returned. Within a batch, order: inserts of runs, then of steps, then updates, then attempts and events.
+/// Everything decided in one turn of the loop, as pointers to the engine's own values: nothing is copied. The
+/// pointees must live until commit() has returned. Within a batch, order: inserts of runs, then of steps,
+/// then updates, then attempts and events.
 struct Batch {
-  struct StepOf { const run::Run* run; std::uint32_t step; };
+  struct StepOf {
+    const run::Run* run;
+    std::uint32_t step;
+  };
 
-  std::vector<run::Run*> new_runs;           // commit sets `seq`; their steps are inserted with them
-  std::vector<StepOf> new_steps;             // added to open runs
-  std::vector<const run::Run*> runs;         // changed
-  std::vector<StepOf> steps;                 // changed, write included (inserted when it is new)
-  std::vector<std::pair<const run::Run*, run::Attempt>> attempts;   // inserted, or replaced when the row (run, step, n) exists;
-                                             // run_seq is taken from the run
-  std::vector<std::pair<const run::Run*, run::Event>> events;       // run_seq is taken from the run
-  std::vector<Breaker> breakers;             // upserted
-  std::vector<RateGate> gates;               // upserted
+  std::vector<run::Run*> new_runs;    // commit sets `seq`; their steps are inserted with them
+  std::vector<StepOf> new_steps;      // added to open runs
+  std::vector<const run::Run*> runs;  // changed
+  std::vector<StepOf> steps;          // changed, write included (inserted when it is new)
+  /// Inserted, or replaced when the row (run, step, n) exists; run_seq is taken from the run.
+  std::vector<std::pair<const run::Run*, run::Attempt>> attempts;
+  std::vector<std::pair<const run::Run*, run::Event>> events;  // run_seq is taken from the run
+  std::vector<Breaker> breakers;                               // upserted
+  std::vector<RateGate> gates;                                 // upserted
   std::vector<AuditEntry> audit;
-  bool probe = false;                        // write although there is nothing to store: can the storage be written again?
+  bool probe = false;  // write although there is nothing to store: can the storage be written again?
 
   [[nodiscard]] bool empty() const {
-    return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() && attempts.empty() && events.empty() &&
-           breakers.empty() && gates.empty() && audit.empty();
+    return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
+           attempts.empty() && events.empty() && breakers.empty() && gates.empty() && audit.empty();
   }
   void clear();
 };
@@ -50,20 +54,24 @@ struct Batch {
 class Committed {
  public:
   Committed(const Committed&) = default;
+
  private:
   friend class Ledger;
   Committed() = default;
 };
 
-/// Why a commit failed: `storage_full` and `storage_error` (code of the Error) leave the ledger as it was and may be tried again with
-/// the same batch; `storage_broken` (an fsync failed, the file is corrupt) means stop and start again from disk.
+/// Why a commit failed: `storage_full` and `storage_error` (code of the Error) leave the ledger as it was and
+/// may be tried again with the same batch; `storage_broken` (an fsync failed, the file is corrupt) means stop
+/// and start again from disk.
 class Ledger {
  public:
   virtual ~Ledger() = default;
 
-  /// One transaction, durable when this returns (it survives a power cut). All or nothing. Engine thread only.
+  /// One transaction, durable when this returns (it survives a power cut). All or nothing. Engine thread
+  /// only.
   [[nodiscard]] virtual Result<Committed> commit(Batch& batch) = 0;
-  /// Every run that is not settled, steps and writes included, oldest first; and the attempts that were in flight. At start, once.
+  /// Every run that is not settled, steps and writes included, oldest first; and the attempts that were in
+  /// flight. At start, once.
   struct Open {
     std::vector<run::Run> runs;
     std::vector<run::Attempt> in_flight;
@@ -71,20 +79,27 @@ class Ledger {
     std::vector<RateGate> gates;
   };
   [[nodiscard]] virtual Result<Open> load_open() = 0;
-  /// A run by id, with its steps and writes, as committed; nullopt when there is none. Engine thread only (the writer's connection).
+  /// A run by id, with its steps and writes, as committed; nullopt when there is none. Engine thread only
+  /// (the writer's connection).
   [[nodiscard]] virtual Result<std::optional<run::Run>> load(std::string_view run_id) = 0;
   struct Submission {
     std::string run_id;
     std::string digest;
   };
   /// The run that owns a submit key. Engine thread only.
-  [[nodiscard]] virtual Result<std::optional<Submission>> find_submission(std::string_view owner, std::string_view key) = 0;
-  /// The attempt (run, step, n) as stored, for evidence that comes late; nullopt when there is none. Engine thread only.
-  [[nodiscard]] virtual Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq, std::uint32_t step, std::uint32_t n) = 0;
-  /// Moves the WAL into the database when it has grown (its own policy); engine thread, after effects have left. Never fails a commit.
+  [[nodiscard]] virtual Result<std::optional<Submission>> find_submission(std::string_view owner,
+                                                                          std::string_view key) = 0;
+  /// The attempt (run, step, n) as stored, for evidence that comes late; nullopt when there is none. Engine
+  /// thread only.
+  [[nodiscard]] virtual Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq,
+                                                                         std::uint32_t step,
+                                                                         std::uint32_t n) = 0;
+  /// Moves the WAL into the database when it has grown (its own policy); engine thread, after effects have
+  /// left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;
   [[nodiscard]] virtual std::uint64_t wal_bytes() const = 0;
-  /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600. Any thread; does not stop the writer.
+  /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600. Any
+  /// thread; does not stop the writer.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;
 
  protected:
@@ -96,8 +111,8 @@ struct RunFilter {
   std::optional<std::string> owner;
   std::optional<run::RunStatus> status;
   std::optional<std::string> name;
-  std::vector<std::pair<std::string, std::string>> labels;   // all must be equal
-  std::int64_t before_seq = 0;               // cursor: only runs older than this; 0: from the newest
+  std::vector<std::pair<std::string, std::string>> labels;  // all must be equal
+  std::int64_t before_seq = 0;  // cursor: only runs older than this; 0: from the newest
   std::uint32_t limit = 50;
 };
 
@@ -109,12 +124,12 @@ struct UnknownFilter {
   std::uint32_t limit = 50;
 };
 
-struct UnknownEntry {                        // one row of GET /v1/unknowns
+struct UnknownEntry {  // one row of GET /v1/unknowns
   std::int64_t run_seq = 0;
   std::string run_id, run_name, owner;
   std::uint32_t step = 0;
-  run::Step state;                           // with its write
-  std::vector<run::Attempt> attempts;        // of this step, oldest first
+  run::Step state;                     // with its write
+  std::vector<run::Attempt> attempts;  // of this step, oldest first
 };
 
 /// Reads what is committed, and nothing else. Thread-safe; every call is short and sees one consistent state.
@@ -122,27 +137,34 @@ class Reader {
  public:
   virtual ~Reader() = default;
   [[nodiscard]] virtual Result<std::optional<run::Run>> run(std::string_view run_id) = 0;
-  /// Newest first, as a listing shows them: without the run's result, its steps' args and results and its writes' requests.
+  /// Newest first, as a listing shows them: without the run's result, its steps' args and results and its
+  /// writes' requests.
   [[nodiscard]] virtual Result<std::vector<run::Run>> runs(const RunFilter& filter) = 0;
   /// In the order in which they were begun. `after_row`: how many rows to pass over, those read before.
-  [[nodiscard]] virtual Result<std::vector<run::Attempt>> attempts(std::int64_t run_seq, std::int64_t after_row, std::uint32_t limit) = 0;
-  [[nodiscard]] virtual Result<std::vector<run::Event>> events(std::int64_t run_seq, std::int64_t after, std::uint32_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<run::Attempt>> attempts(std::int64_t run_seq,
+                                                                   std::int64_t after_row,
+                                                                   std::uint32_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<run::Event>> events(std::int64_t run_seq, std::int64_t after,
+                                                               std::uint32_t limit) = 0;
   [[nodiscard]] virtual Result<std::vector<UnknownEntry>> unknowns(const UnknownFilter& filter) = 0;
   /// nullopt when this step's write is not there or was never unknown.
-  [[nodiscard]] virtual Result<std::optional<UnknownEntry>> unknown(std::string_view run_id, std::uint32_t step) = 0;
-  [[nodiscard]] virtual Result<std::vector<AuditEntry>> audit(std::int64_t before_seq, std::uint32_t limit) = 0;
+  [[nodiscard]] virtual Result<std::optional<UnknownEntry>> unknown(std::string_view run_id,
+                                                                    std::uint32_t step) = 0;
+  [[nodiscard]] virtual Result<std::vector<AuditEntry>> audit(std::int64_t before_seq,
+                                                              std::uint32_t limit) = 0;
   [[nodiscard]] virtual Result<std::vector<Breaker>> breakers() = 0;
 };
 
 struct Options {
   std::string path;
   std::uint32_t readers = 4;
-  bool create = true;                        // false: a missing file is an error
+  bool create = true;  // false: a missing file is an error
 };
 
-/// A database file, opened: created 0600 and migrated where needed, exclusively locked against a second process (the error names
-/// the holder's pid), settings asserted. Errors: `database_locked`, `schema_newer`, `database_foreign`, `storage_error`, each naming the
-/// file. A file that is refused is left byte for byte as it was.
+/// A database file, opened: created 0600 and migrated where needed, exclusively locked against a second
+/// process (the error names the holder's pid), settings asserted. Errors: `database_locked`, `schema_newer`,
+/// `database_foreign`, `storage_error`, each naming the file. A file that is refused is left byte for byte as
+/// it was.
 struct Opened {
   std::unique_ptr<Ledger> ledger;
   std::unique_ptr<Reader> reader;

@@ -37,41 +37,42 @@ struct Strikes {
 
 /// One row of the table.
 struct Row {
-  std::string_view id;                     // "A4"
-  std::string_view observed;               // the table's words
+  std::string_view id;        // "A4"
+  std::string_view observed;  // the table's words
   Verdict verdict;
   Action read, keyed, checkable, plain;
   Strikes strikes;
   AttemptClass klass;
   /// The step's reason when the action is `stop`, and after `retry_once` is used up where it is not none.
   Reason failure;
-  Reason doubt;                            // the reason of `unknown`; none on rows that raise no doubt
+  Reason doubt;  // the reason of `unknown`; none on rows that raise no doubt
 };
 
 /// The rows in the order of docs/policy.md; the last one, `other`, stands for everything that no row names.
 [[nodiscard]] std::span<const Row> failure_table();
 
 struct Judgement {
-  std::string_view row;                    // "" for a plain success; C7 (303) is a success with its own row
+  std::string_view row;  // "" for a plain success; C7 (303) is a success with its own row
   Verdict verdict = Verdict::ok;
   Action action = Action::done;
   AttemptClass klass = AttemptClass::ok;
   Reason failure = Reason::none;
   Reason doubt = Reason::none;
   Strikes strikes;
-  bool success_for_server = false;         // a complete answer of the agreed kind
+  bool success_for_server = false;  // a complete answer of the agreed kind
   bool success_for_tool = false;
   Delivery delivery = Delivery::answered;
 };
 
-/// What `evidence` proves about one attempt of a tool with these rules. `kind` is passed beside the policy because an expired key
-/// turns a keyed tool into a checkable or plain one. `clipped`: the call's deadline was cut by the run's, so a timeout says nothing
-/// about the tool. Any 429 is `wait_once`, and a gate strike counts only with a usable time, since only the caller knows what time it is.
-/// A read has no doubt. Pure; never fails: what no row names is `ambiguous` on a write and retryable once on a read.
+/// What `evidence` proves about one attempt of a tool with these rules. `kind` is passed beside the policy
+/// because an expired key turns a keyed tool into a checkable or plain one. `clipped`: the call's deadline
+/// was cut by the run's, so a timeout says nothing about the tool. Any 429 is `wait_once`, and a gate strike
+/// counts only with a usable time, since only the caller knows what time it is. A read has no doubt. Pure;
+/// never fails: what no row names is `ambiguous` on a write and retryable once on a read.
 [[nodiscard]] Judgement classify(const Evidence& evidence, const ToolPolicy& policy, Kind kind, bool clipped);
 
-/// One sentence that a language model can act on, for a step that ended with `reason` (or waits). `when` is an RFC 3339 instant or
-/// empty. Never empty for a failure or a doubt.
+/// One sentence that a language model can act on, for a step that ended with `reason` (or waits). `when` is
+/// an RFC 3339 instant or empty. Never empty for a failure or a doubt.
 [[nodiscard]] std::string advice(Reason reason, std::string_view tool, std::string_view when);
 
 }  // namespace holdfast

@@ -1,5 +1,6 @@
 #pragma once
-// The effective rules for one tool: the tool's own, else its server's, else the defaults. Plain data; the catalog makes it.
+// The effective rules for one tool: the tool's own, else its server's, else the defaults. Plain data; the
+// catalog makes it.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,21 +18,22 @@ struct Backoff {
 
 struct KeyRule {
   enum class Place { header, argument, meta } place = Place::header;
-  std::string name;                        // header name, JSON pointer into the arguments, or _meta member name
+  std::string name;  // header name, JSON pointer into the arguments, or _meta member name
   Duration retention{24 * 3600 * 1000};
 };
 
-/// `pointer` leads to a value that equals / differs from a JSON text; a pointer that leads nowhere decides nothing.
+/// `pointer` leads to a value that equals / differs from a JSON text; a pointer that leads nowhere decides
+/// nothing.
 struct Match {
   std::string pointer;
-  std::string value;                       // canonical JSON text
-  bool negate = false;                     // `not` instead of `equals`
+  std::string value;    // canonical JSON text
+  bool negate = false;  // `not` instead of `equals`
 };
 
 struct CheckRule {
   std::string server;
   std::string tool;
-  std::string args;                        // JSON template; ${key} and ${args/...} are filled in
+  std::string args;  // JSON template; ${key} and ${args/...} are filled in
   Match found;
   Duration settle{0};
   Duration ask_for{24 * 3600 * 1000};
@@ -39,9 +41,9 @@ struct CheckRule {
 
 struct FallbackRule {
   enum class Source { cached, fixed, tool } source = Source::fixed;
-  Duration max_age{0};                     // cached
-  std::string value;                       // fixed: JSON text
-  std::string server, tool;                // tool
+  Duration max_age{0};       // cached
+  std::string value;         // fixed: JSON text
+  std::string server, tool;  // tool
 };
 
 /// Patterns are found anywhere in a tool error's text, without regard to ASCII case.
@@ -68,17 +70,17 @@ struct ToolPolicy {
   Duration deadline{3'000};
   std::uint32_t max_attempts = 3;
   Backoff backoff;
-  std::string target;                      // template, empty: server/tool
+  std::string target;  // template, empty: server/tool
   std::optional<KeyRule> key;
   std::optional<CheckRule> check;
   std::optional<FallbackRule> fallback;
-  std::optional<Match> success;            // a 2xx that fails it is a tool error
-  std::vector<int> refusals;               // statuses that prove the effect did not happen
+  std::optional<Match> success;  // a 2xx that fails it is a tool error
+  std::vector<int> refusals;     // statuses that prove the effect did not happen
   ErrorPatterns errors;
   bool single_step = false;
   Duration linger{0};
-  BreakerRule breaker;                     // the tool's own; the server's is in the catalog
-  std::vector<std::string> path_arguments; // arguments that the request's path needs (plain HTTP)
+  BreakerRule breaker;                      // the tool's own; the server's is in the catalog
+  std::vector<std::string> path_arguments;  // arguments that the request's path needs (plain HTTP)
 
   /// read, keyed, checkable or plain, in that order of precedence.
   [[nodiscard]] Kind kind() const {

@@ -1,6 +1,6 @@
 #pragma once
-// The run machine: what is next, and what an observation changes. No I/O, no clock: the same run, time and draws give the same
-// decisions in the process, after a restart and under simulation.
+// The run machine: what is next, and what an observation changes. No I/O, no clock: the same run, time and
+// draws give the same decisions in the process, after a restart and under simulation.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,9 +18,9 @@ namespace holdfast::run {
 /// What a turn changed, to be stored with it.
 struct Changes {
   bool run = false;
-  std::vector<std::uint32_t> steps;          // each at most once
+  std::vector<std::uint32_t> steps;  // each at most once
   std::vector<Event> events;
-  std::vector<std::uint32_t> cancel_calls;   // steps whose call in flight is to be ended
+  std::vector<std::uint32_t> cancel_calls;  // steps whose call in flight is to be ended
 
   void touch(std::uint32_t step);
   [[nodiscard]] bool empty() const { return !run && steps.empty() && events.empty() && cancel_calls.empty(); }
@@ -46,11 +46,12 @@ enum class MoveKind {
 };
 struct Move {
   MoveKind kind;
-  std::uint32_t step = 0;                    // not for `settle`
+  std::uint32_t step = 0;  // not for `settle`
   friend bool operator==(const Move&, const Move&) = default;
 };
 
-/// Everything that is right to do now, in the order of the steps. Empty when the run waits or is settled. Pure.
+/// Everything that is right to do now, in the order of the steps. Empty when the run waits or is settled.
+/// Pure.
 [[nodiscard]] std::vector<Move> next(const Run& run, Instant now);
 /// Carries out a move that needs no tool: skip, cancel, expire, settle.
 void apply(Turn& turn, Move move);
@@ -59,33 +60,37 @@ void apply(Turn& turn, Move move);
 /// The run's status, `waiting`, reason and detail, from its steps. Called once after all moves of a turn.
 void refresh(Turn& turn);
 
-/// How a repeat of this step can be made safe. What was submitted as a write stays one, whatever the tool's rules say by now.
+/// How a repeat of this step can be made safe. What was submitted as a write stays one, whatever the tool's
+/// rules say by now.
 [[nodiscard]] Kind kind_of(const Step& step, const ToolPolicy& policy);
 
 /// May a call of this step leave now, time and earlier doubts considered? Gates are asked afterwards.
 struct Readiness {
   enum class What { send, check, fail, doubt } what = What::send;
-  Reason reason = Reason::none;              // of fail and doubt
+  Reason reason = Reason::none;  // of fail and doubt
   std::string detail;
-  Kind kind = Kind::plain;                   // effective: an expired key is none
+  Kind kind = Kind::plain;  // effective: an expired key is none
 };
 [[nodiscard]] Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now);
 
-/// The attempt row of a call, check or fallback that is about to leave. Debits attempts and budget. The caller has made sure
-/// that the request is frozen.
+/// The attempt row of a call, check or fallback that is about to leave. Debits attempts and budget. The
+/// caller has made sure that the request is frozen.
 [[nodiscard]] Attempt begin(Turn& turn, std::uint32_t step, AttemptKind kind, const CallDeadline& deadline);
 /// What one call showed. Fills in the attempt's row and moves the step.
-void absorb_call(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence, const Judgement& judgement,
-                 const ToolPolicy& policy);
+void absorb_call(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence,
+                 const Judgement& judgement, const ToolPolicy& policy);
 /// What a check showed.
 enum class Finding { found, absent, inconclusive };
 [[nodiscard]] Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule);
-void absorb_check(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence, const Judgement& judgement,
-                  const ToolPolicy& policy);
-/// What a fallback tool answered: a complete answer gives the step its degraded result, anything else ends it with the reason it had.
-void absorb_fallback(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence, const Judgement& judgement);
+void absorb_check(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence,
+                  const Judgement& judgement, const ToolPolicy& policy);
+/// What a fallback tool answered: a complete answer gives the step its degraded result, anything else ends it
+/// with the reason it had.
+void absorb_fallback(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence,
+                     const Judgement& judgement);
 /// A complete answer that came after we gave up. Returns true when it settled the write.
-bool absorb_late(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence, const Judgement& judgement);
+bool absorb_late(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence,
+                 const Judgement& judgement);
 
 /// The step waits for a gate or slot; nothing was spent.
 void hold(Turn& turn, std::uint32_t step, Wait wait);
@@ -107,13 +112,15 @@ void submitted(Turn& turn);
 void request_cancel(Turn& turn, std::string reason);
 struct Ruling {
   Resolution verdict;
-  std::string result, note, who;             // result: JSON text, empty for none
+  std::string result, note, who;  // result: JSON text, empty for none
   std::optional<Instant> deadline;
 };
 /// Errors: `already_resolved`, `not_unknown`. A repeat of the same verdict changes nothing.
 [[nodiscard]] Result<void> resolve(Turn& turn, std::uint32_t step, const Ruling& ruling);
-/// Open runs: the agent says it is done. Errors: `run_settled` (another finish, or settled otherwise), `step_in_flight`, `unknown_write`.
-[[nodiscard]] Result<void> finish(Turn& turn, RunStatus status, std::string result, std::string reason, std::string digest);
+/// Open runs: the agent says it is done. Errors: `run_settled` (another finish, or settled otherwise),
+/// `step_in_flight`, `unknown_write`.
+[[nodiscard]] Result<void> finish(Turn& turn, RunStatus status, std::string result, std::string reason,
+                                  std::string digest);
 
 /// Appends an event with the next seq; `type` must be static text, `data` a JSON object.
 void add_event(Turn& turn, std::string_view type, std::string_view step, std::string data);

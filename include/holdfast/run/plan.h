@@ -21,17 +21,20 @@ struct PlanContext {
   Instant now{};
 };
 
-/// A submission, checked in full: names, types, unknown members (naming the nearest known one), servers and tools, duplicate step ids,
-/// references (also of `result`), cycles, deadlines, limits on labels and targets, missing path arguments (`bad_arguments`). Code of the other
-/// errors: `bad_submission`. The pointer names the place in the submission. On success the run has no id, no seq and status queued; `after`,
-/// `effect`, `max_attempts`, `warnings`, `submit_digest` are filled in. `target` of a step is filled in where no argument decides it.
+/// A submission, checked in full: names, types, unknown members (naming the nearest known one), servers and
+/// tools, duplicate step ids, references (also of `result`), cycles, deadlines, limits on labels and targets,
+/// missing path arguments (`bad_arguments`). Code of the other errors: `bad_submission`. The pointer names
+/// the place in the submission. On success the run has no id, no seq and status queued; `after`, `effect`,
+/// `max_attempts`, `warnings`, `submit_digest` are filled in. `target` of a step is filled in where no
+/// argument decides it.
 [[nodiscard]] Result<Run> plan(const json::Value& submission, const PlanContext& context);
 
-/// One step of an open run, as posted by its agent (`digest` filled in). References may name the run's earlier steps only; without `after`
-/// the step waits for what it refers to and nothing else. Pointers are relative to the step.
+/// One step of an open run, as posted by its agent (`digest` filled in). References may name the run's
+/// earlier steps only; without `after` the step waits for what it refers to and nothing else. Pointers are
+/// relative to the step.
 [[nodiscard]] Result<Step> plan_step(const json::Value& step, const Run& run, const PlanContext& context);
 
-/// The unescaped canonical digest that tells a repeated step from another body.
+/// SHA-256 of the step's canonical form, in hexadecimal: tells a repeated step from another body.
 [[nodiscard]] std::string step_digest(const json::Value& step);
 
 }  // namespace holdfast::run

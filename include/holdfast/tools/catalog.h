@@ -20,22 +20,26 @@ class Catalog {
   [[nodiscard]] const Config& config() const { return config_; }
   /// nullptr when it is not configured.
   [[nodiscard]] const ServerConfig* server(std::string_view name) const;
-  /// The rules of a tool; nullptr when the server is not configured, or is plain HTTP and names no such tool. An MCP server's unnamed
-  /// tool is a plain write, or a read where the server is trusted and said readOnlyHint. The pointee lives as long as the catalog.
+  /// The rules of a tool; nullptr when the server is not configured, or is plain HTTP and names no such tool.
+  /// An MCP server's unnamed tool is a plain write, or a read where the server is trusted and said
+  /// readOnlyHint. The pointee lives as long as the catalog.
   [[nodiscard]] const ToolConfig* find(std::string_view server, std::string_view tool) const;
   /// What tools/list of a live server said; unnamed tools of a trusted server become reads by it.
   void learn(std::string_view server, std::string_view tool, bool read_only_hint);
 
-  /// The exact request of a step: path arguments percent-encoded, the rest as JSON body (query for GET, HEAD and DELETE), the key inside the
-  /// arguments where the tool wants it there. `args` is the resolved JSON object, `key` empty for none. Error `bad_arguments` with a pointer into args.
-  [[nodiscard]] Result<run::FrozenRequest> freeze(std::string_view server, std::string_view tool, std::string_view args,
-                                                  std::string_view key) const;
-  /// The effective target: `named` if not empty, else the tool's template filled from the resolved args, else `server/tool`.
-  [[nodiscard]] Result<std::string> target(std::string_view server, std::string_view tool, std::string_view named,
-                                           std::string_view args) const;
+  /// The exact request of a step: path arguments percent-encoded, the rest as JSON body (query for GET, HEAD
+  /// and DELETE), the key inside the arguments where the tool wants it there. `args` is the resolved JSON
+  /// object, `key` empty for none. Error `bad_arguments` with a pointer into args.
+  [[nodiscard]] Result<run::FrozenRequest> freeze(std::string_view server, std::string_view tool,
+                                                  std::string_view args, std::string_view key) const;
+  /// The effective target: `named` if not empty, else the tool's template filled from the resolved args, else
+  /// `server/tool`.
+  [[nodiscard]] Result<std::string> target(std::string_view server, std::string_view tool,
+                                           std::string_view named, std::string_view args) const;
 
  private:
-  /// Both readings of a tool that the file leaves open, so that a pointer once handed out stays good when the server changes its mind.
+  /// Both readings of a tool that the file leaves open, so that a pointer once handed out stays good when the
+  /// server changes its mind.
   struct Learned {
     bool read_only = false;
     std::unique_ptr<ToolConfig> as_read, as_write;

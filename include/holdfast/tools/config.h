@@ -14,8 +14,8 @@ namespace holdfast::tools {
 
 struct Token {
   std::string name;
-  enum class Scope { client, operate } scope = Scope::client;   // `operate` is spelled "operator"
-  std::string sha256;                        // lower-case hex
+  enum class Scope { client, operate } scope = Scope::client;  // `operate` is spelled "operator"
+  std::string sha256;                                          // lower-case hex
 };
 
 struct Limits {
@@ -34,9 +34,9 @@ struct Defaults {
   std::uint32_t retry_budget = 20;
 };
 
-struct RequestTemplate {                     // plain HTTP tools
+struct RequestTemplate {  // plain HTTP tools
   std::string method = "POST";
-  std::string path;                          // "/customers/{customer}/charges"
+  std::string path;  // "/customers/{customer}/charges"
 };
 
 /// Where an effective value came from, for `holdfast check` and GET /v1/tools.
@@ -46,41 +46,43 @@ enum class Source { tool, server, defaults };
 struct ToolConfig {
   ToolPolicy policy;
   RequestTemplate request;
-  std::map<std::string, Source> sources;     // by field: deadline, max_attempts, backoff, breaker, effect, …
+  std::map<std::string, Source> sources;  // by field: deadline, max_attempts, backoff, breaker, effect, …
 };
 
 struct ServerConfig {
   std::string name;
   enum class Transport { http, mcp_http, mcp_stdio } transport = Transport::http;
-  std::string url;                           // base_url, or the MCP endpoint
-  std::vector<std::string> command;          // stdio
-  std::vector<std::pair<std::string, std::string>> environment;   // stdio, resolved
-  std::vector<std::pair<std::string, std::string>> headers;       // resolved: may hold secrets
-  std::uint32_t max_in_flight = 0;           // 0: only limits.concurrent_calls
+  std::string url;                                               // base_url, or the MCP endpoint
+  std::vector<std::string> command;                              // stdio
+  std::vector<std::pair<std::string, std::string>> environment;  // stdio, resolved
+  std::vector<std::pair<std::string, std::string>> headers;      // resolved: may hold secrets
+  std::uint32_t max_in_flight = 0;                               // 0: only limits.concurrent_calls
   bool allow_private = false;
   bool trust_annotations = false;
   std::string probe_tool;
-  BreakerRule breaker;                       // the server's own
+  BreakerRule breaker;  // the server's own
   std::map<std::string, ToolConfig> tools;
-  ToolConfig fallback_tool;                  // the rules of a tool that the file does not name (MCP only): a plain write
+  ToolConfig fallback_tool;  // the rules of a tool that the file does not name (MCP only): a plain write
 };
 
 struct Config {
   std::string path;
   std::string listen = "127.0.0.1:4653";
   std::string admin_listen = "127.0.0.1:4654";
-  std::string database = "holdfast.db";      // absolute, or relative to the working directory
+  std::string database = "holdfast.db";  // absolute, or relative to the working directory
   Duration shutdown_grace{10'000};
   std::vector<Token> tokens;
   Limits limits;
   Defaults defaults;
   std::map<std::string, ServerConfig> servers;
-  std::vector<std::string> secrets;          // every value that came from ${env:…}, for redaction; longest first
+  std::vector<std::string> secrets;  // every value that came from ${env:…}, for redaction; longest first
 };
 
-/// Reads YAML or JSON. `env` looks up environment variables (nullptr: not set). Every error names the file, the place as a JSON
-/// pointer, what is wrong and what would be right (unknown fields: the nearest known one). Nothing is half-accepted.
-[[nodiscard]] Result<Config> load_config(const std::string& path, const std::function<const char*(const std::string&)>& env);
+/// Reads YAML or JSON. `env` looks up environment variables (nullptr: not set). Every error names the file,
+/// the place as a JSON pointer, what is wrong and what would be right (unknown fields: the nearest known
+/// one). Nothing is half-accepted.
+[[nodiscard]] Result<Config> load_config(const std::string& path,
+                                         const std::function<const char*(const std::string&)>& env);
 
 /// What `holdfast check` prints: every effective value with its source; secrets as `***`.
 [[nodiscard]] std::string describe(const Config& config);

@@ -17,11 +17,11 @@ struct Call {
   std::string server;
   std::string tool;
   AttemptKind kind = AttemptKind::call;
-  Kind repeat = Kind::plain;                 // plain: fresh connection, no reuse; read: redirects may be followed
+  Kind repeat = Kind::plain;  // plain: fresh connection, no reuse; read: redirects may be followed
   run::FrozenRequest request;
-  std::string key;                           // empty: none. Already inside `request` where it travels in the arguments
-  Instant deadline{};                        // of everything: lookup, connect, handshake, TLS, send, every byte of the answer
-  Duration linger{0};                        // keep reading this long after giving up, for a late answer
+  std::string key;     // empty: none. Already inside `request` where it travels in the arguments
+  Instant deadline{};  // of everything: lookup, connect, handshake, TLS, send, every byte of the answer
+  Duration linger{0};  // keep reading this long after giving up, for a late answer
 };
 
 /// Where evidence goes. Called from transport threads; must not block.
@@ -39,8 +39,8 @@ class Transport {
   virtual ~Transport() = default;
   /// Never blocks, never calls the sink from inside. Thread-safe.
   virtual void start(Call call) = 0;
-  /// Ends a call early: finished() follows at once with failure `cancelled` (or with what was already complete). Unknown ids are
-  /// ignored. Thread-safe.
+  /// Ends a call early: finished() follows at once with failure `cancelled` (or with what was already
+  /// complete). Unknown ids are ignored. Thread-safe.
   virtual void cancel(CallId id) = 0;
   /// Ends everything; no sink call comes after it has returned. stdio children are ended too.
   virtual void stop() = 0;

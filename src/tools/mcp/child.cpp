@@ -18,7 +18,8 @@ namespace holdfast::tools::mcp {
 namespace {
 
 /// What a tool server needs to run at all; secrets in our environment stay ours.
-constexpr std::array<const char*, 10> kInherited = {"PATH", "HOME", "LOGNAME", "USER", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TZ"};
+constexpr std::array<const char*, 10> kInherited = {"PATH", "HOME", "LOGNAME", "USER",   "SHELL",
+                                                    "TERM", "LANG", "LC_ALL",  "TMPDIR", "TZ"};
 
 struct Pipe {
   Descriptor read;
@@ -122,13 +123,16 @@ Result<Child> start_child(const std::vector<std::string>& command,
   const Descriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
   const std::vector<std::string> programs = candidates(command.front());
   const std::vector<std::string> lines = environment_of(environment);
-  const std::vector<char*> program_list = pointers(programs), arguments = pointers(command), variables = pointers(lines);
+  const std::vector<char*> program_list = pointers(programs), arguments = pointers(command),
+                           variables = pointers(lines);
   const Plan plan{input->read.get(), output->write.get(), nowhere.get(), report->write.get(),
                   getpid(),          program_list,        arguments,     variables};
   Child child;
   child.pid = fork();
   if (child.pid == 0) become(plan);
-  if (child.pid < 0) return std::unexpected(Error{"cannot_start", "no process: " + std::generic_category().message(errno), ""});
+  if (child.pid < 0)
+    return std::unexpected(
+        Error{"cannot_start", "no process: " + std::generic_category().message(errno), ""});
   setpgid(child.pid, child.pid);  // also here: whoever comes first
   input->read.reset();
   output->write.reset();
@@ -139,7 +143,8 @@ Result<Child> start_child(const std::vector<std::string>& command,
   while (got < 0 && errno == EINTR);
   if (got != 0) {
     end_child(child);
-    return std::unexpected(Error{"cannot_start", "the command cannot be started: " + std::generic_category().message(problem), ""});
+    return std::unexpected(Error{
+        "cannot_start", "the command cannot be started: " + std::generic_category().message(problem), ""});
   }
   child.input = std::move(input->write);
   child.output = std::move(output->read);

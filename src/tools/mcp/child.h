@@ -1,5 +1,6 @@
 #pragma once
-// A child process with pipes, in a process group of its own, that does not outlive the thread that started it.
+// A child process with pipes, in a process group of its own, that does not outlive the thread that started
+// it.
 #include <sys/types.h>
 
 #include <string>
@@ -34,8 +35,9 @@ struct Child {
   Descriptor output;  // the child's stdout, non-blocking
 };
 
-/// Starts `command` (looked up in PATH) with a small safe part of our environment and `environment` on top; its stderr goes nowhere.
-/// Returns once the program runs. Error `cannot_start` with the system's words. The child is killed when the calling *thread* ends.
+/// Starts `command` (looked up in PATH) with a small safe part of our environment and `environment` on top;
+/// its stderr goes nowhere. Returns once the program runs. Error `cannot_start` with the system's words. The
+/// child is killed when the calling *thread* ends.
 [[nodiscard]] Result<Child> start_child(const std::vector<std::string>& command,
                                         const std::vector<std::pair<std::string, std::string>>& environment);
 

@@ -93,7 +93,8 @@ Evidence read_result(const json::Value& result) {
   const json::Value* type = result.find("resultType");
   if (type != nullptr && type->text() != "complete") {
     const std::string name = type->text();
-    if (name == "input_required") return malformed("the tool asks for input, which this client does not give");
+    if (name == "input_required")
+      return malformed("the tool asks for input, which this client does not give");
     if (name == "task") return malformed("the tool answered with a task, which this client did not offer");
     return malformed("unknown resultType");
   }
@@ -114,7 +115,9 @@ bool is_legacy_revision(std::string_view revision) {
   return std::ranges::find(kLegacyRevisions, revision) != kLegacyRevisions.end();
 }
 
-std::string discover_message(std::int64_t id) { return bare_request(Era::modern, id, "server/discover"); }
+std::string discover_message(std::int64_t id) {
+  return bare_request(Era::modern, id, "server/discover");
+}
 
 std::string initialize_message(std::int64_t id) {
   std::string out;
@@ -131,7 +134,9 @@ std::string initialize_message(std::int64_t id) {
   return out;
 }
 
-std::string initialized_message() { return R"({"jsonrpc":"2.0","method":"notifications/initialized"})"; }
+std::string initialized_message() {
+  return R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
+}
 
 std::string list_message(Era era, std::int64_t id, const std::optional<std::string>& cursor) {
   std::string out;
@@ -242,7 +247,8 @@ std::optional<std::int64_t> peek_id(std::string_view text) {
     std::int64_t id = 0;
     const char* end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data() + at, end, id);
-    if (problem != std::errc{} || stop == end || (*stop != ',' && *stop != '}' && *stop != ' ')) return std::nullopt;
+    if (problem != std::errc{} || stop == end || (*stop != ',' && *stop != '}' && *stop != ' '))
+      return std::nullopt;
     return id;
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
-// MCP messages as text, both eras, and what a received message says. Arguments and results pass through untouched.
+// MCP messages as text, both eras, and what a received message says. Arguments and results pass through
+// untouched.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace holdfast::tools::mcp {
 
-/// modern: 2026-07-28, no handshake and no session. legacy: 2025-11-25 and earlier, `initialize` and perhaps a session.
+/// modern: 2026-07-28, no handshake and no session. legacy: 2025-11-25 and earlier, `initialize` and perhaps
+/// a session.
 enum class Era { modern, legacy };
 
 inline constexpr std::string_view kModernRevision = "2026-07-28";
@@ -51,13 +53,16 @@ struct Message {
 /// Errors: those of json::parse, and `bad_message` for JSON that is no JSON-RPC message.
 [[nodiscard]] Result<Message> read_message(std::string_view text, std::uint32_t depth);
 
-/// What an answer says (phase `parsed`): a result, a tool error, an error, or Failure::malformed_rpc for anything else.
+/// What an answer says (phase `parsed`): a result, a tool error, an error, or Failure::malformed_rpc for
+/// anything else.
 [[nodiscard]] Evidence read_answer(const Message& message);
 
-/// The evidence of an answer that could not be read: `too_large` for depth and node limits, else `malformed_rpc`.
+/// The evidence of an answer that could not be read: `too_large` for depth and node limits, else
+/// `malformed_rpc`.
 [[nodiscard]] Evidence unreadable_answer(const Error& error);
 
-/// The `id` of a message whose text may be cut off or unreadable further on, if it can be seen at the top level.
+/// The `id` of a message whose text may be cut off or unreadable further on, if it can be seen at the top
+/// level.
 [[nodiscard]] std::optional<std::int64_t> peek_id(std::string_view text);
 
 /// At most `limit` bytes, not ending inside a UTF-8 sequence.

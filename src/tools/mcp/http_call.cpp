@@ -29,7 +29,8 @@ void HttpCall::on_connected(const Evidence* failed) {
   if (failed != nullptr) return finish(*failed);
   const bool configured = link_->server().tools.contains(call_.tool);
   ToolList& tools = link_->tools();
-  const bool ask = !configured && (!tools.known() || (!tools.may_have(call_.tool) && tools.is_stale(context_->clock.now())));
+  const bool ask = !configured &&
+                   (!tools.known() || (!tools.may_have(call_.tool) && tools.is_stale(context_->clock.now())));
   if (!ask) return on_listed();
   stage_ = Stage::listing;
   arm_deadline();
@@ -62,8 +63,9 @@ void HttpCall::on_deadline() {
   if (stage_ == Stage::pausing) return on_timeout(*base_);
   if (!waiting()) return;
   const bool connecting = stage_ == Stage::connecting;
-  Evidence evidence = unsent(Failure::handshake, connecting ? "the connection to the server was not ready before the deadline"
-                                                            : "the tool list did not come before the deadline");
+  Evidence evidence =
+      unsent(Failure::handshake, connecting ? "the connection to the server was not ready before the deadline"
+                                            : "the tool list did not come before the deadline");
   link_->abandon(call_.id);
   finish(std::move(evidence));
 }
@@ -71,7 +73,8 @@ void HttpCall::on_deadline() {
 void HttpCall::post() {
   used_ = link_->protocol();
   rpc_id_ = link_->next_id();
-  CallParts parts{rpc_id_, call_.request.head.empty() ? call_.tool : call_.request.head, call_.request.body, {}, {}};
+  CallParts parts{
+      rpc_id_, call_.request.head.empty() ? call_.tool : call_.request.head, call_.request.body, {}, {}};
   const ToolConfig* tool = context_->catalog.find(call_.server, call_.tool);
   if (tool != nullptr && tool->policy.key && tool->policy.key->place == KeyRule::Place::meta) {
     parts.meta_name = tool->policy.key->name;
@@ -79,7 +82,8 @@ void HttpCall::post() {
   }
   HttpRequest request =
       post_request(link_->server(), used_, "tools/call", parts.tool, call_message(used_.era, parts));
-  if (tool != nullptr && tool->policy.key && tool->policy.key->place == KeyRule::Place::header && !call_.key.empty()) {
+  if (tool != nullptr && tool->policy.key && tool->policy.key->place == KeyRule::Place::header &&
+      !call_.key.empty()) {
     request.headers.emplace_back(tool->policy.key->name, call_.key);
   }
   request.fresh_connection = call_.repeat == Kind::plain;
@@ -98,12 +102,15 @@ void HttpCall::resume() {
 void HttpCall::start(HttpRequest request) {
   streamed_ = false;
   request.deadline = call_.deadline;
-  // Closing a legacy stream must not cancel the call: it is listened to for a while. In the modern era closing is the cancel.
+  // Closing a legacy stream must not cancel the call: it is listened to for a while. In the modern era
+  // closing is the cancel.
   request.linger = is_legacy() ? std::max(kLegacyLinger, call_.linger) : call_.linger;
   request.max_body_bytes = context_->catalog.config().limits.result_bytes;
   HttpCallbacks callbacks;
   const auto self = shared_from_this();
-  callbacks.stream = [self](int status, const HttpHeaders& headers) { return self->on_head(status, headers); };
+  callbacks.stream = [self](int status, const HttpHeaders& headers) {
+    return self->on_head(status, headers);
+  };
   callbacks.chunk = [self](std::string_view piece) { return self->on_piece(piece); };
   callbacks.done = [self](HttpOutcome outcome) { self->on_done(std::move(outcome)); };
   callbacks.late = [self](HttpOutcome outcome) { self->on_late(outcome); };
@@ -200,14 +207,17 @@ void HttpCall::on_stream_end(Evidence evidence) {
   base_ = std::move(evidence);
   if (pause_before_resume()) return;
   base_->detail = "the stream ended without the result";
-  if (resumes_ > 0) base_->detail += ", and " + std::to_string(resumes_) + " resume requests did not bring it";
+  if (resumes_ > 0)
+    base_->detail += ", and " + std::to_string(resumes_) + " resume requests did not bring it";
   finish(*std::exchange(base_, std::nullopt));
 }
 
 /// True when the stream will be asked for again (legacy era, an event with an id, time and tries left).
 bool HttpCall::pause_before_resume() {
-  if (!is_legacy() || resume_refused_ || resumes_ >= kMaxResumes || !is_event_id(parser_.last_id())) return false;
-  const std::int64_t wait_ms = std::min<std::int64_t>(parser_.retry_ms().value_or(kDefaultRetryMs), kLongestDuration.count());
+  if (!is_legacy() || resume_refused_ || resumes_ >= kMaxResumes || !is_event_id(parser_.last_id()))
+    return false;
+  const std::int64_t wait_ms =
+      std::min<std::int64_t>(parser_.retry_ms().value_or(kDefaultRetryMs), kLongestDuration.count());
   const Instant at = context_->clock.now() + Duration{wait_ms};
   if (at >= call_.deadline) return false;
   ++resumes_;

@@ -72,7 +72,7 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   SseParser parser_;
   RequestId request_ = 0;
   bool finished_ = false;
-  bool streamed_ = false;    // the exchange that runs now is a stream
+  bool streamed_ = false;  // the exchange that runs now is a stream
   bool resume_refused_ = false;
   bool deadline_armed_ = false;
   int resumes_ = 0;

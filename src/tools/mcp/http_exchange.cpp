@@ -12,7 +12,8 @@ struct Exchange {
   bool streamed = false;
 };
 
-Evidence evidence_of(const Exchange& exchange, const HttpOutcome& outcome, std::int64_t id, const Limits& limits) {
+Evidence evidence_of(const Exchange& exchange, const HttpOutcome& outcome, std::int64_t id,
+                     const Limits& limits) {
   if (exchange.answer) return with_answer(exchange_evidence(outcome), *exchange.answer);
   if (!exchange.streamed) return judge(outcome, id, limits);
   Evidence e = exchange_evidence(outcome);

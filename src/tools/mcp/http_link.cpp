@@ -39,12 +39,14 @@ void HttpLink::connect(Instant deadline) {
   ready();
 }
 
-void HttpLink::start(HttpRequest request, std::int64_t id, Instant deadline, std::function<void(RpcReply)> done) {
+void HttpLink::start(HttpRequest request, std::int64_t id, Instant deadline,
+                     std::function<void(RpcReply)> done) {
   request.deadline = deadline;
-  request_ = rpc_exchange(http_, std::move(request), id, catalog_.config().limits,
-                          [self = shared_from_this(), round = round_, done = std::move(done)](RpcReply reply) {
-                            if (round == self->round_) done(std::move(reply));
-                          });
+  request_ =
+      rpc_exchange(http_, std::move(request), id, catalog_.config().limits,
+                   [self = shared_from_this(), round = round_, done = std::move(done)](RpcReply reply) {
+                     if (round == self->round_) done(std::move(reply));
+                   });
 }
 
 void HttpLink::discover() {
@@ -52,11 +54,13 @@ void HttpLink::discover() {
   const Protocol modern{Era::modern, std::string(kModernRevision), {}};
   const Instant now = clock_.now();
   // A server that swallows what it does not know must leave time for `initialize`.
-  const Instant until = now + std::min(kLongestDiscover, Duration{std::max<std::int64_t>(1, (deadline_ - now).count() / 2)});
+  const Instant until =
+      now + std::min(kLongestDiscover, Duration{std::max<std::int64_t>(1, (deadline_ - now).count() / 2)});
   start(post_request(server_, modern, "server/discover", {}, discover_message(id)), id, until,
         [this, modern](RpcReply reply) {
           const Evidence& e = reply.evidence;
-          const bool reached = e.http_status != 0 || (e.failure == Failure::timeout && e.phase >= Phase::tx_part);
+          const bool reached =
+              e.http_status != 0 || (e.failure == Failure::timeout && e.phase >= Phase::tx_part);
           if (!reached) return fail(e, "server/discover");
           if (read_discovery(e) == Discovery::legacy) return initialize();
           era_ = Era::modern;
@@ -68,28 +72,29 @@ void HttpLink::discover() {
 void HttpLink::initialize() {
   const std::int64_t id = next_id();
   protocol_ = {};
-  start(post_request(server_, protocol_, "initialize", {}, initialize_message(id)), id, deadline_, [this](RpcReply reply) {
-    if (reply.evidence.answer != Answer::result) return fail(reply.evidence, "initialize");
-    const Result<std::string> revision = read_revision(reply.evidence.result);
-    if (!revision) {
-      reply.evidence.detail = revision.error().message;
-      return fail(reply.evidence, "initialize");
-    }
-    const std::string session = reply.headers.all("mcp-session-id");
-    if (!session.empty() && !is_session_id(session)) {
-      reply.evidence.failure = Failure::bad_session;
-      reply.evidence.detail = "the session id is not made of visible ASCII characters";
-      return fail(reply.evidence, "initialize");
-    }
-    era_ = Era::legacy;
-    protocol_ = {Era::legacy, *revision, session};
-    confirm();
-  });
+  start(post_request(server_, protocol_, "initialize", {}, initialize_message(id)), id, deadline_,
+        [this](RpcReply reply) {
+          if (reply.evidence.answer != Answer::result) return fail(reply.evidence, "initialize");
+          const Result<std::string> revision = read_revision(reply.evidence.result);
+          if (!revision) {
+            reply.evidence.detail = revision.error().message;
+            return fail(reply.evidence, "initialize");
+          }
+          const std::string session = reply.headers.all("mcp-session-id");
+          if (!session.empty() && !is_session_id(session)) {
+            reply.evidence.failure = Failure::bad_session;
+            reply.evidence.detail = "the session id is not made of visible ASCII characters";
+            return fail(reply.evidence, "initialize");
+          }
+          era_ = Era::legacy;
+          protocol_ = {Era::legacy, *revision, session};
+          confirm();
+        });
 }
 
 void HttpLink::confirm() {
-  start(post_request(server_, protocol_, "notifications/initialized", {}, initialized_message()), 0, deadline_,
-        [this](RpcReply reply) {
+  start(post_request(server_, protocol_, "notifications/initialized", {}, initialized_message()), 0,
+        deadline_, [this](RpcReply reply) {
           if (reply.evidence.http_status == 0) return fail(reply.evidence, "notifications/initialized");
           ready();
         });
@@ -97,7 +102,8 @@ void HttpLink::confirm() {
 
 void HttpLink::ready() {
   state_ = State::ready;
-  if (server_.trust_annotations && !tools_.known()) await_list(kOwnWaiter, clock_.now() + kLongestList, [](const Evidence*) {});
+  if (server_.trust_annotations && !tools_.known())
+    await_list(kOwnWaiter, clock_.now() + kLongestList, [](const Evidence*) {});
   for (auto& [id, waiter] : std::exchange(waiters_, {})) waiter(nullptr);
 }
 
@@ -132,7 +138,8 @@ void HttpLink::await_list(std::uint64_t id, Instant deadline, Waiter waiter) {
 
 void HttpLink::list_page(Instant deadline, const std::optional<std::string>& cursor) {
   const std::int64_t id = next_id();
-  HttpRequest request = post_request(server_, protocol_, "tools/list", {}, list_message(protocol_.era, id, cursor));
+  HttpRequest request =
+      post_request(server_, protocol_, "tools/list", {}, list_message(protocol_.era, id, cursor));
   request.deadline = deadline;
   rpc_exchange(http_, std::move(request), id, catalog_.config().limits,
                [self = shared_from_this(), deadline, used = protocol_](RpcReply reply) {
@@ -140,8 +147,10 @@ void HttpLink::list_page(Instant deadline, const std::optional<std::string>& cur
                  if (says_session_dead(e, !used.session.empty())) self->drop_session(used);
                  if (e.answer != Answer::result) return self->end_list();
                  const Result<ListPage> page = read_list_page(e.result);
-                 if (!page || !self->tools_.add(*page, self->server_, self->catalog_)) return self->end_list();
-                 if (page->next_cursor && self->connected()) return self->list_page(deadline, page->next_cursor);
+                 if (!page || !self->tools_.add(*page, self->server_, self->catalog_))
+                   return self->end_list();
+                 if (page->next_cursor && self->connected())
+                   return self->list_page(deadline, page->next_cursor);
                  if (!page->next_cursor) self->tools_.complete(self->clock_.now());
                  self->end_list();
                });

@@ -1,6 +1,6 @@
 #pragma once
-// The connection to one streamable-HTTP server, in the protocol's sense: era, session and tool list. One connect at a time, shared
-// by every call that waits for it.
+// The connection to one streamable-HTTP server, in the protocol's sense: era, session and tool list. One
+// connect at a time, shared by every call that waits for it.
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -20,12 +20,15 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 }
 
 bool contains_ignoring_case(std::string_view text, std::string_view word) {
-  return !std::ranges::search(text, word, [](char x, char y) { return ascii::lower(x) == ascii::lower(y); }).empty();
+  return !std::ranges::search(text, word, [](char x, char y) {
+            return ascii::lower(x) == ascii::lower(y);
+          }).empty();
 }
 
 void add_headers(HttpRequest& request, const ServerConfig& server, const Protocol& protocol) {
   for (const auto& [name, value] : server.headers) {
-    const bool own = std::ranges::any_of(kOwnHeaders, [&](std::string_view h) { return equal_ignoring_case(h, name); });
+    const bool own =
+        std::ranges::any_of(kOwnHeaders, [&](std::string_view h) { return equal_ignoring_case(h, name); });
     if (!own) request.headers.emplace_back(name, value);
   }
   if (!protocol.revision.empty()) request.headers.emplace_back("MCP-Protocol-Version", protocol.revision);
@@ -118,7 +121,8 @@ HttpRequest post_request(const ServerConfig& server, const Protocol& protocol, s
   return request;
 }
 
-HttpRequest resume_request(const ServerConfig& server, const Protocol& protocol, std::string_view last_event_id) {
+HttpRequest resume_request(const ServerConfig& server, const Protocol& protocol,
+                           std::string_view last_event_id) {
   HttpRequest request;
   request.method = "GET";
   request.url = server.url;
@@ -133,7 +137,9 @@ bool is_event_stream(const HttpHeaders& headers) {
   return equal_ignoring_case(media_type(headers), "text/event-stream");
 }
 
-bool is_success(int status) { return status >= 200 && status < 300; }
+bool is_success(int status) {
+  return status >= 200 && status < 300;
+}
 
 Evidence exchange_evidence(const HttpOutcome& outcome) {
   Evidence e;
@@ -171,7 +177,8 @@ Evidence judge(const HttpOutcome& outcome, std::int64_t id, const Limits& limits
   }
   const std::string_view type = media_type(outcome.headers);
   if (equal_ignoring_case(type, "text/html") || equal_ignoring_case(type, "application/xhtml+xml")) {
-    return with_answer(std::move(exchange), failed(Failure::foreign, "a web page came where JSON was agreed"));
+    return with_answer(std::move(exchange),
+                       failed(Failure::foreign, "a web page came where JSON was agreed"));
   }
   if (outcome.status == 202 || outcome.status == 204 || outcome.body.empty()) {
     return with_answer(std::move(exchange),
@@ -218,8 +225,9 @@ Discovery read_discovery(const Evidence& answer) {
     if (!result) return Discovery::legacy;
     const json::Value* versions = result->find("supportedVersions");
     if (versions == nullptr) return Discovery::legacy;
-    const bool supported = std::ranges::any_of(
-        versions->items, [](const json::Value& v) { return v.is(json::Kind::string) && v.text() == kModernRevision; });
+    const bool supported = std::ranges::any_of(versions->items, [](const json::Value& v) {
+      return v.is(json::Kind::string) && v.text() == kModernRevision;
+    });
     return supported ? Discovery::modern : Discovery::legacy;
   }
   if (answer.answer != Answer::rpc_error || !answer.rpc_code) return Discovery::legacy;
@@ -234,7 +242,8 @@ Result<std::string> read_revision(std::string_view result) {
   const json::Value* revision = root->find("protocolVersion");
   const std::string text = revision == nullptr ? std::string{} : revision->text();
   if (is_legacy_revision(text)) return text;
-  return std::unexpected(Error{"bad_revision", "the server did not agree to a protocol revision known here", ""});
+  return std::unexpected(
+      Error{"bad_revision", "the server did not agree to a protocol revision known here", ""});
 }
 
 Evidence handshake_evidence(const Evidence& cause, std::string_view step) {

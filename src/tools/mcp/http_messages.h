@@ -1,5 +1,6 @@
 #pragma once
-// Streamable HTTP, the pure part: headers of a request, what a complete answer says, and how a server's era is found.
+// Streamable HTTP, the pure part: headers of a request, what a complete answer says, and how a server's era
+// is found.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,9 +19,10 @@ struct Protocol {
   std::string session;   // empty: the server keeps none
 };
 
-/// A request to the server's endpoint with the configured headers and those of the era. `tool` is empty for other methods.
-[[nodiscard]] HttpRequest post_request(const ServerConfig& server, const Protocol& protocol, std::string_view method,
-                                       std::string_view tool, std::string body);
+/// A request to the server's endpoint with the configured headers and those of the era. `tool` is empty for
+/// other methods.
+[[nodiscard]] HttpRequest post_request(const ServerConfig& server, const Protocol& protocol,
+                                       std::string_view method, std::string_view tool, std::string body);
 /// The GET that resumes a legacy stream.
 [[nodiscard]] HttpRequest resume_request(const ServerConfig& server, const Protocol& protocol,
                                          std::string_view last_event_id);
@@ -35,7 +37,8 @@ struct Protocol {
 /// What a complete exchange says about request `id`.
 [[nodiscard]] Evidence judge(const HttpOutcome& outcome, std::int64_t id, const Limits& limits);
 /// What one message of the stream says about request `id`; nullopt when it is not its answer.
-[[nodiscard]] std::optional<Evidence> judge_event(std::string_view data, std::int64_t id, std::uint32_t depth);
+[[nodiscard]] std::optional<Evidence> judge_event(std::string_view data, std::int64_t id,
+                                                  std::uint32_t depth);
 
 /// True for a complete refusal that says that the session is no more.
 [[nodiscard]] bool says_session_dead(const Evidence& evidence, bool session_in_use);
@@ -51,8 +54,9 @@ enum class Discovery { modern, legacy };
 /// The revision that an `initialize` result agreed to. Error `bad_revision`.
 [[nodiscard]] Result<std::string> read_revision(std::string_view result);
 
-/// Evidence for a call that was never sent because its connect ended like `cause`: failures before the first byte keep their name, a
-/// complete 401, 403 or 429 stands for the call's own answer, all others become Failure::handshake.
+/// Evidence for a call that was never sent because its connect ended like `cause`: failures before the first
+/// byte keep their name, a complete 401, 403 or 429 stands for the call's own answer, all others become
+/// Failure::handshake.
 [[nodiscard]] Evidence handshake_evidence(const Evidence& cause, std::string_view step);
 
 }  // namespace holdfast::tools::mcp

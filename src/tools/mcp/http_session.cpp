@@ -42,7 +42,8 @@ class State : public std::enable_shared_from_this<State> {
     }
     const auto made = std::make_shared<HttpCall>(context_, link->second, std::move(call),
                                                  [weak = weak_from_this()](CallId gone) {
-                                                   if (const auto self = weak.lock()) self->calls_.erase(gone);
+                                                   if (const auto self = weak.lock())
+                                                     self->calls_.erase(gone);
                                                  });
     calls_[id] = made;
     made->begin();
@@ -124,7 +125,9 @@ class McpHttp final : public McpTransport {
   }
   void stop() override { state_->stop(); }
   void discover(const std::string& server, Duration at_most, std::function<void()> done) override {
-    state_->post([state = state_.get(), server, at_most, done = std::move(done)] { state->discover(server, at_most, done); });
+    state_->post([state = state_.get(), server, at_most, done = std::move(done)] {
+      state->discover(server, at_most, done);
+    });
   }
 
  private:
@@ -133,7 +136,8 @@ class McpHttp final : public McpTransport {
 
 }  // namespace
 
-std::unique_ptr<McpTransport> make_mcp_http(const Clock& clock, Catalog& catalog, HttpClient& http, CallSink& sink) {
+std::unique_ptr<McpTransport> make_mcp_http(const Clock& clock, Catalog& catalog, HttpClient& http,
+                                            CallSink& sink) {
   return std::make_unique<McpHttp>(std::make_shared<State>(clock, catalog, http, sink));
 }
 

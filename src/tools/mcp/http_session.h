@@ -12,13 +12,14 @@ namespace holdfast::tools::mcp {
 /// A transport that can look at a server before the first call.
 class McpTransport : public Transport {
  public:
-  /// Connects and reads the tool list into the catalog; `done` runs once, on a transport thread, whatever came of it and at the
-  /// latest about `at_most` later. Never after stop() has returned.
+  /// Connects and reads the tool list into the catalog; `done` runs once, on a transport thread, whatever
+  /// came of it and at the latest about `at_most` later. Never after stop() has returned.
   virtual void discover(const std::string& server, Duration at_most, std::function<void()> done) = 0;
 };
 
-/// Everything happens on the client's thread. `clock`, `catalog`, `http` and `sink` must outlive it; `http` is not stopped by stop().
-[[nodiscard]] std::unique_ptr<McpTransport> make_mcp_http(const Clock& clock, Catalog& catalog, HttpClient& http,
-                                                          CallSink& sink);
+/// Everything happens on the client's thread. `clock`, `catalog`, `http` and `sink` must outlive it; `http`
+/// is not stopped by stop().
+[[nodiscard]] std::unique_ptr<McpTransport> make_mcp_http(const Clock& clock, Catalog& catalog,
+                                                          HttpClient& http, CallSink& sink);
 
 }  // namespace holdfast::tools::mcp

@@ -8,7 +8,8 @@
 
 namespace holdfast::tools::mcp {
 
-/// The way of all evidence to the sink: secrets are taken out, and nothing passes once it is closed. Thread-safe.
+/// The way of all evidence to the sink: secrets are taken out, and nothing passes once it is closed.
+/// Thread-safe.
 class SinkGate {
  public:
   SinkGate(CallSink& sink, const std::vector<std::string>& secrets) : sink_(sink), secrets_(secrets) {}

@@ -73,7 +73,8 @@ void SseParser::take_field() {
   } else if (name == "event") {
     event_.name = value;
   } else if (name == "id") {
-    if (value.size() <= kMaxIdBytes && value.find('\0') == std::string_view::npos) pending_id_ = std::string(value);
+    if (value.size() <= kMaxIdBytes && value.find('\0') == std::string_view::npos)
+      pending_id_ = std::string(value);
   } else if (name == "retry") {
     std::int64_t ms = 0;
     const auto [stop, problem] = std::from_chars(value.data(), value.data() + value.size(), ms);

@@ -20,8 +20,8 @@ class SseParser {
   /// `max_bytes` bounds a line and the data of an event.
   explicit SseParser(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  /// Calls `on_event` for every event that `piece` completes, until it returns false. False when the bound is passed (and from then
-  /// on) or `on_event` asked to stop.
+  /// Calls `on_event` for every event that `piece` completes, until it returns false. False when the bound is
+  /// passed (and from then on) or `on_event` asked to stop.
   bool feed(std::string_view piece, const std::function<bool(const SseEvent&)>& on_event);
 
   [[nodiscard]] bool over_limit() const { return over_limit_; }

@@ -21,7 +21,8 @@ constexpr std::size_t kReadBytesPerTurn = 1 << 20;
 
 }  // namespace
 
-// --- calls ---------------------------------------------------------------------------------------------------------------
+// --- calls
+// ----------------------------------------------------------------------------------------------------
 
 void StdioServer::start(Call call) {
   const CallId id = call.id;
@@ -38,7 +39,9 @@ void StdioServer::cancel(CallId id) {
 
 void StdioServer::dispatch(Flight& flight) {
   const bool configured = server_.tools.contains(flight.call.tool);
-  const bool ask = !configured && (!tools_.known() || (!tools_.may_have(flight.call.tool) && tools_.is_stale(context_.clock.now())));
+  const bool ask =
+      !configured &&
+      (!tools_.known() || (!tools_.may_have(flight.call.tool) && tools_.is_stale(context_.clock.now())));
   if (!ask) return send(flight);
   flight.stage = Flight::Stage::listing;
   request_list();
@@ -51,7 +54,8 @@ void StdioServer::send(Flight& flight) {
   }
   flight.rpc_id = ++last_id_;
   flight.stage = Flight::Stage::queued;
-  CallParts parts{flight.rpc_id, call.request.head.empty() ? call.tool : call.request.head, call.request.body, {}, {}};
+  CallParts parts{
+      flight.rpc_id, call.request.head.empty() ? call.tool : call.request.head, call.request.body, {}, {}};
   const ToolConfig* tool = context_.catalog.find(call.server, call.tool);
   if (tool != nullptr && tool->policy.key && tool->policy.key->place == KeyRule::Place::meta) {
     parts.meta_name = tool->policy.key->name;
@@ -74,7 +78,8 @@ void StdioServer::give_up(CallId id, Failure failure) {
     expired_[rpc_id] = id;
     if (expired_.size() > kMaxExpired) expired_.erase(expired_.begin());
     finish(id, std::move(evidence));
-    return enqueue(cancelled_message(era_, rpc_id, timeout ? "deadline exceeded" : "no longer wanted"), std::nullopt);
+    return enqueue(cancelled_message(era_, rpc_id, timeout ? "deadline exceeded" : "no longer wanted"),
+                   std::nullopt);
   }
   const bool half_written = flight.sent_bytes > 0;
   if (timeout && flight.stage <= Flight::Stage::listing) {
@@ -102,17 +107,19 @@ Evidence StdioServer::evidence_of(const Flight& flight, Failure failure, std::st
   e.over_mcp = true;
   e.failure = failure;
   e.bytes_sent = flight.sent_bytes;
-  e.phase = flight.stage <= Flight::Stage::listing      ? Phase::local
-            : flight.sent_bytes == 0                    ? Phase::tx0
-            : flight.sent_bytes < flight.frame_bytes    ? Phase::tx_part
-                                                        : Phase::tx_all;
+  e.phase = flight.stage <= Flight::Stage::listing   ? Phase::local
+            : flight.sent_bytes == 0                 ? Phase::tx0
+            : flight.sent_bytes < flight.frame_bytes ? Phase::tx_part
+                                                     : Phase::tx_all;
   e.detail = std::move(detail);
   if (flight.frame_bytes == 0) return e;
-  e.detail += "; " + std::to_string(flight.sent_bytes) + " of " + std::to_string(flight.frame_bytes) + " bytes sent";
+  e.detail +=
+      "; " + std::to_string(flight.sent_bytes) + " of " + std::to_string(flight.frame_bytes) + " bytes sent";
   return e;
 }
 
-// --- process and handshake -----------------------------------------------------------------------------------------------
+// --- process and handshake
+// ----------------------------------------------------------------------------------------------------
 
 void StdioServer::ensure_process() {
   if (stage_ != Stage::down) return;
@@ -165,7 +172,8 @@ void StdioServer::ready(Era era) {
   }
   for (const CallId id : waiting) {
     const auto found = flights_.find(id);
-    if (found != flights_.end() && found->second.stage == Flight::Stage::waiting && stage_ == Stage::ready) dispatch(found->second);
+    if (found != flights_.end() && found->second.stage == Flight::Stage::waiting && stage_ == Stage::ready)
+      dispatch(found->second);
   }
 }
 
@@ -213,11 +221,14 @@ void StdioServer::begin_stop() {
   signal_group(child_, SIGTERM);
 }
 
-// --- writing -------------------------------------------------------------------------------------------------------------
+// --- writing
+// ----------------------------------------------------------------------------------------------------
 
 void StdioServer::enqueue(std::string message, std::optional<CallId> call) {
-  // A frame is one line. In JSON a raw line break can only be white space between values: inside strings it is escaped.
-  std::replace_if(message.begin(), message.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  // A frame is one line. In JSON a raw line break can only be white space between values: inside strings it
+  // is escaped.
+  std::replace_if(
+      message.begin(), message.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   message += '\n';
   frames_.push_back({std::move(message), 0, call});
   flush();
@@ -226,7 +237,8 @@ void StdioServer::enqueue(std::string message, std::optional<CallId> call) {
 void StdioServer::flush() {
   while (!frames_.empty() && child_.input.get() >= 0) {
     Frame& frame = frames_.front();
-    const ssize_t got = write(child_.input.get(), frame.bytes.data() + frame.sent, frame.bytes.size() - frame.sent);
+    const ssize_t got =
+        write(child_.input.get(), frame.bytes.data() + frame.sent, frame.bytes.size() - frame.sent);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (got < 0) return lost("the server's process no longer reads");
@@ -241,7 +253,8 @@ void StdioServer::flush() {
   }
 }
 
-// --- reading -------------------------------------------------------------------------------------------------------------
+// --- reading
+// ----------------------------------------------------------------------------------------------------
 
 void StdioServer::on_readable() {
   std::array<char, 64 * 1024> piece;
@@ -285,7 +298,8 @@ void StdioServer::over_long_line() {
   e.over_mcp = true;
   e.phase = Phase::rx_part_body;
   e.failure = Failure::too_large;
-  e.detail = "the answer is over the limit of " + std::to_string(context_.catalog.config().limits.result_bytes) + " bytes";
+  e.detail = "the answer is over the limit of " +
+             std::to_string(context_.catalog.config().limits.result_bytes) + " bytes";
   answer_call(*id, std::move(e), input_.size());
 }
 
@@ -300,8 +314,10 @@ void StdioServer::take_line(std::string_view line) {
     return;
   }
   switch (message->kind) {
-    case Message::Kind::answer: return take_answer(*message, line.size() + 1);
-    case Message::Kind::request: return enqueue(reply_message(message->raw_id, message->method), std::nullopt);
+    case Message::Kind::answer:
+      return take_answer(*message, line.size() + 1);
+    case Message::Kind::request:
+      return enqueue(reply_message(message->raw_id, message->method), std::nullopt);
     case Message::Kind::notification:
       if (message->method == "notifications/tools/list_changed") tools_.forget();
   }
@@ -330,7 +346,8 @@ void StdioServer::answer_call(std::int64_t rpc_id, Evidence evidence, std::size_
   }
 }
 
-// --- the tool list -------------------------------------------------------------------------------------------------------
+// --- the tool list
+// ----------------------------------------------------------------------------------------------------
 
 void StdioServer::request_list() {
   if (list_id_) return;
@@ -384,7 +401,8 @@ void StdioServer::end_looks(bool all) {
   for (const Look& d : over) d.done();
 }
 
-// --- time ----------------------------------------------------------------------------------------------------------------
+// --- time
+// ----------------------------------------------------------------------------------------------------
 
 Instant StdioServer::next_event() const {
   Instant next = kEndOfTime;
@@ -400,7 +418,8 @@ void StdioServer::on_time() {
   const Instant now = context_.clock.now();
   if (next_event() > now) return;
   if (discover_until_ && *discover_until_ <= now) initialize();
-  if (handshake_until_ && *handshake_until_ <= now) fail_handshake(Failure::handshake, "the handshake did not end");
+  if (handshake_until_ && *handshake_until_ <= now)
+    fail_handshake(Failure::handshake, "the handshake did not end");
   if (list_until_ && *list_until_ <= now) end_list();
   std::vector<CallId> due;
   for (const auto& [id, flight] : flights_) {

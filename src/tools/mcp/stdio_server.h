@@ -23,7 +23,8 @@ struct StdioContext {
   SinkGate gate;
 };
 
-/// Belongs to one thread, which is also the parent of the process. A frame is written whole or the process is replaced.
+/// Belongs to one thread, which is also the parent of the process. A frame is written whole or the process is
+/// replaced.
 class StdioServer {
  public:
   StdioServer(StdioContext& context, const ServerConfig& server) : context_(context), server_(server) {}

@@ -23,9 +23,11 @@ constexpr std::int64_t kLongestSleepMs = 60'000;
 class McpStdio final : public McpTransport {
  public:
   McpStdio(const Clock& clock, Catalog& catalog, CallSink& sink)
-      : context_{clock, catalog, SinkGate(sink, catalog.config().secrets)}, wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+      : context_{clock, catalog, SinkGate(sink, catalog.config().secrets)},
+        wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     for (const auto& [name, server] : catalog.config().servers) {
-      if (server.transport == ServerConfig::Transport::mcp_stdio) servers_.try_emplace(name, context_, server);
+      if (server.transport == ServerConfig::Transport::mcp_stdio)
+        servers_.try_emplace(name, context_, server);
     }
     thread_ = std::thread([this] { run(); });
   }
@@ -92,8 +94,10 @@ class McpStdio final : public McpTransport {
       }
       if (auto* wanted = std::get_if<Discover>(&order)) {
         const auto found = servers_.find(wanted->server);
-        if (found == servers_.end()) wanted->done();
-        else found->second.discover(wanted->deadline, std::move(wanted->done));
+        if (found == servers_.end())
+          wanted->done();
+        else
+          found->second.discover(wanted->deadline, std::move(wanted->done));
       }
     }
     return true;
@@ -116,10 +120,12 @@ class McpStdio final : public McpTransport {
       fds_.push_back({server.output(), POLLIN, 0});
       fds_.push_back({server.wants_to_write() ? server.input() : -1, POLLOUT, 0});
     }
-    const std::int64_t sleep_ms = std::clamp<std::int64_t>((next - context_.clock.now()).count(), 0, kLongestSleepMs);
+    const std::int64_t sleep_ms =
+        std::clamp<std::int64_t>((next - context_.clock.now()).count(), 0, kLongestSleepMs);
     if (poll(fds_.data(), fds_.size(), static_cast<int>(sleep_ms)) <= 0) return;
     eventfd_t count = 0;
-    if (fds_[0].revents != 0) [[maybe_unused]] const int ignored = eventfd_read(wake_.get(), &count);
+    if (fds_[0].revents != 0) [[maybe_unused]]
+      const int ignored = eventfd_read(wake_.get(), &count);
     std::size_t at = 1;
     for (auto& [name, server] : servers_) {
       // What was said comes first: a process that answered and ended has answered.
@@ -132,7 +138,9 @@ class McpStdio final : public McpTransport {
   void end_processes() {
     for (auto& [name, server] : servers_) server.begin_stop();
     const Instant until = context_.clock.now() + kStopWait;
-    const auto all_stopped = [&] { return std::ranges::all_of(servers_, [](const auto& pair) { return pair.second.stopped(); }); };
+    const auto all_stopped = [&] {
+      return std::ranges::all_of(servers_, [](const auto& pair) { return pair.second.stopped(); });
+    };
     while (!all_stopped() && context_.clock.now() < until) poll(nullptr, 0, kStopPollMs);
     for (auto& [name, server] : servers_) server.kill();
   }

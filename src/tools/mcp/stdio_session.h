@@ -6,8 +6,9 @@
 
 namespace holdfast::tools::mcp {
 
-/// One thread serves all stdio servers; processes start with the first call and end at the latest with that thread. `clock`,
-/// `catalog` and `sink` must outlive it.
-[[nodiscard]] std::unique_ptr<McpTransport> make_mcp_stdio(const Clock& clock, Catalog& catalog, CallSink& sink);
+/// One thread serves all stdio servers; processes start with the first call and end at the latest with that
+/// thread. `clock`, `catalog` and `sink` must outlive it.
+[[nodiscard]] std::unique_ptr<McpTransport> make_mcp_stdio(const Clock& clock, Catalog& catalog,
+                                                           CallSink& sink);
 
 }  // namespace holdfast::tools::mcp

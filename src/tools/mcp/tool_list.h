@@ -29,14 +29,17 @@ class ToolList {
  public:
   /// Forgets what was collected and starts over.
   void begin();
-  /// Adds a page and passes the hints of a trusted server on; false when the list has grown over every sane bound.
+  /// Adds a page and passes the hints of a trusted server on; false when the list has grown over every sane
+  /// bound.
   bool add(const ListPage& page, const ServerConfig& server, Catalog& catalog);
   void complete(Instant now);
   void forget() { known_ = false; }
 
-  /// False only when a complete list is known, and the tool is not in it. An empty list says nothing: some servers keep their tools
-  /// out of it.
-  [[nodiscard]] bool may_have(std::string_view tool) const { return !known_ || names_.empty() || names_.contains(tool); }
+  /// False only when a complete list is known, and the tool is not in it. An empty list says nothing: some
+  /// servers keep their tools out of it.
+  [[nodiscard]] bool may_have(std::string_view tool) const {
+    return !known_ || names_.empty() || names_.contains(tool);
+  }
   [[nodiscard]] bool known() const { return known_; }
   /// A list this old is asked for again before it refuses a tool.
   [[nodiscard]] bool is_stale(Instant now) const { return !known_ || now - at_ > Duration{10'000}; }

@@ -13,15 +13,18 @@ std::string text_of(const std::filesystem::path& path) {
   return out.str();
 }
 
-/// Codes as the layers that answer requests write them: `Error{"code"`, `refuse(404, "code"` and `fault("code"`.
+/// Codes as the layers that answer requests write them: `Error{"code"`, `refuse(404, "code"` and
+/// `fault("code"`.
 std::set<std::string> codes_in_sources() {
   const std::regex written(R"#((?:Error\{|refuse\(\d+, |fault\()"([a-z_]+)")#");
   std::set<std::string> codes;
   for (const char* layer : {"api", "http", "run", "engine"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(HOLDFAST_SOURCE_DIR) / "src" / layer)) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(HOLDFAST_SOURCE_DIR) / "src" / layer)) {
       if (entry.path().extension() != ".cpp") continue;
       const std::string text = text_of(entry.path());
-      for (std::sregex_iterator it(text.begin(), text.end(), written), end; it != end; ++it) codes.insert((*it)[1]);
+      for (std::sregex_iterator it(text.begin(), text.end(), written), end; it != end; ++it)
+        codes.insert((*it)[1]);
     }
   }
   return codes;

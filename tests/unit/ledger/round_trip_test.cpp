@@ -172,8 +172,8 @@ void same(const run::Write& a, const run::Write& b) {
 void same(const run::Step& a, const run::Step& b) {
   const run::StepSpec& x = a.spec;
   const run::StepSpec& y = b.spec;
-  CHECK(std::tie(x.id, x.server, x.tool, x.target, x.args, x.after, x.deadline, x.max_attempts,
-                 x.on_failure, x.on_circuit_open, x.key,
+  CHECK(std::tie(x.id, x.server, x.tool, x.target, x.args, x.after, x.deadline, x.max_attempts, x.on_failure,
+                 x.on_circuit_open, x.key,
                  x.digest) == std::tie(y.id, y.server, y.tool, y.target, y.args, y.after, y.deadline,
                                        y.max_attempts, y.on_failure, y.on_circuit_open, y.key, y.digest));
   CHECK(std::tie(a.effect, a.target, a.max_attempts, a.status, a.reason, a.detail, a.advice, a.attempts,

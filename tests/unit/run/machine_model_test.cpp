@@ -1,4 +1,5 @@
-// The machine against a small model of one step: what a list of outcomes must lead to, written from the contract alone.
+// The machine against a small model of one step: what a list of outcomes must lead to, written from the
+// contract alone.
 #include <rapidcheck.h>
 
 #include "unit/run/machine_support.h"
@@ -18,7 +19,8 @@ struct Expected {
 };
 
 /// `outcomes` beyond the last one used are not looked at; the last one repeats.
-Expected model(Kind kind, std::uint32_t max_attempts, std::uint32_t budget, const std::vector<Seen>& outcomes) {
+Expected model(Kind kind, std::uint32_t max_attempts, std::uint32_t budget,
+               const std::vector<Seen>& outcomes) {
   Expected e;
   bool doubt = false;
   const auto give_up = [&](Reason reason) {
@@ -42,11 +44,16 @@ Expected model(Kind kind, std::uint32_t max_attempts, std::uint32_t budget, cons
 
 Evidence evidence(Seen seen) {
   switch (seen) {
-    case Seen::ok: return answered(200);
-    case Seen::never_sent: return broke(Failure::connect, Phase::tcp);
-    case Seen::refused: return answered(400);
-    case Seen::lost: return broke(Failure::connection_lost, Phase::tx_all);
-    case Seen::limited: return answered(429);
+    case Seen::ok:
+      return answered(200);
+    case Seen::never_sent:
+      return broke(Failure::connect, Phase::tcp);
+    case Seen::refused:
+      return answered(400);
+    case Seen::lost:
+      return broke(Failure::connection_lost, Phase::tx_all);
+    case Seen::limited:
+      return answered(429);
   }
   return {};
 }
@@ -72,8 +79,8 @@ TEST_CASE("one step does what the model says, whatever the tool shows") {
     const Kind kind = *rc::gen::element(Kind::read, Kind::keyed, Kind::plain);
     const auto max_attempts = *rc::gen::inRange<std::uint32_t>(1, 6);
     const auto budget = *rc::gen::inRange<std::uint32_t>(0, 6);
-    const auto outcomes = *rc::gen::nonEmpty(
-        rc::gen::container<std::vector<Seen>>(rc::gen::element(Seen::ok, Seen::never_sent, Seen::refused, Seen::lost, Seen::limited)));
+    const auto outcomes = *rc::gen::nonEmpty(rc::gen::container<std::vector<Seen>>(
+        rc::gen::element(Seen::ok, Seen::never_sent, Seen::refused, Seen::lost, Seen::limited)));
     Driven d = one_step(kind, max_attempts, budget);
     for (int i = 0; i < 100; ++i) {
       for (run::Attempt& attempt : d.go())
@@ -112,7 +119,8 @@ TEST_CASE("a plan of any shape ends, in order, and sends each step once") {
     for (int i = 0; i < 1000 && !d.run.settled(); ++i) {
       for (run::Attempt& begun : d.go()) {
         for (const std::uint32_t before : d.run.steps[begun.step].spec.after)
-          RC_ASSERT(d.run.steps[before].status == run::StepStatus::succeeded || d.run.steps[before].status == run::StepStatus::failed);
+          RC_ASSERT(d.run.steps[before].status == run::StepStatus::succeeded ||
+                    d.run.steps[before].status == run::StepStatus::failed);
         out.push_back(begun);
       }
       if (out.empty()) break;
@@ -142,8 +150,8 @@ TEST_CASE("a cancel at any instant leaves one final state and no doubt untold") 
   rc::check("cancel before, between and after", [] {
     const Kind kind = *rc::gen::element(Kind::read, Kind::keyed, Kind::plain);
     const auto cancel_at = *rc::gen::inRange(0, 6);
-    const auto outcomes = *rc::gen::nonEmpty(
-        rc::gen::container<std::vector<Seen>>(rc::gen::element(Seen::ok, Seen::never_sent, Seen::refused, Seen::lost, Seen::limited)));
+    const auto outcomes = *rc::gen::nonEmpty(rc::gen::container<std::vector<Seen>>(
+        rc::gen::element(Seen::ok, Seen::never_sent, Seen::refused, Seen::lost, Seen::limited)));
     Driven d = one_step(kind, 4, 10);
     std::vector<run::Attempt> out;
     for (int i = 0; i < 12; ++i) {
@@ -157,8 +165,10 @@ TEST_CASE("a cancel at any instant leaves one final state and no doubt untold") 
       }
       if (d.run.settled()) break;
       if (!out.empty() && *rc::gen::arbitrary<bool>()) {
-        d.absorb(out.front(), d.run.cancel_requested ? broke(Failure::cancelled, Phase::tx_all)
-                                                     : evidence(outcomes[std::min<std::size_t>(d.sends - 1, outcomes.size() - 1)]));
+        d.absorb(out.front(),
+                 d.run.cancel_requested
+                     ? broke(Failure::cancelled, Phase::tx_all)
+                     : evidence(outcomes[std::min<std::size_t>(d.sends - 1, outcomes.size() - 1)]));
         out.erase(out.begin());
       } else if (out.empty()) {
         (void)d.sleep();
@@ -168,6 +178,7 @@ TEST_CASE("a cancel at any instant leaves one final state and no doubt untold") 
     const run::Step& step = d.run.steps[0];
     if (!d.run.cancel_requested || !d.run.settled()) return;
     if (d.run.status == run::RunStatus::cancelled && step.write)
-      RC_ASSERT(step.write->state == run::WriteState::not_landed || step.write->state == run::WriteState::landed);
+      RC_ASSERT(step.write->state == run::WriteState::not_landed ||
+                step.write->state == run::WriteState::landed);
   });
 }

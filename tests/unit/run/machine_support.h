@@ -1,5 +1,6 @@
 #pragma once
 #include <catch2/catch.hpp>
+
 #include "holdfast/run/machine.h"
 
 /// A run driven by hand: no engine, no tool, time set by the test.
@@ -13,7 +14,8 @@ struct Driven {
 
   holdfast::run::Turn turn() { return {run, changes, now, *random}; }
 
-  static holdfast::run::Step make_step(std::string id, holdfast::Effect effect, std::vector<std::uint32_t> after = {}) {
+  static holdfast::run::Step make_step(std::string id, holdfast::Effect effect,
+                                       std::vector<std::uint32_t> after = {}) {
     holdfast::run::Step step;
     step.spec.id = std::move(id);
     step.spec.server = "api";
@@ -38,11 +40,14 @@ struct Driven {
           continue;
         }
         const auto ready = run::ready(run, run.steps[move.step], policy, now);
-        if (ready.what == run::Readiness::What::fail) run::fail(t, move.step, ready.reason, ready.detail);
-        else if (ready.what == run::Readiness::What::doubt) run::doubt(t, move.step, ready.reason, ready.detail);
+        if (ready.what == run::Readiness::What::fail)
+          run::fail(t, move.step, ready.reason, ready.detail);
+        else if (ready.what == run::Readiness::What::doubt)
+          run::doubt(t, move.step, ready.reason, ready.detail);
         else {
-          begun.push_back(run::begin(t, move.step, AttemptKind::call,
-                                     nest_deadline(policy.deadline, run.steps[move.step].spec.deadline, run.deadline, now)));
+          begun.push_back(run::begin(
+              t, move.step, AttemptKind::call,
+              nest_deadline(policy.deadline, run.steps[move.step].spec.deadline, run.deadline, now)));
           ++sends;
         }
       }
@@ -56,7 +61,8 @@ struct Driven {
     using namespace holdfast;
     auto t = turn();
     const Kind kind = run.steps[attempt.step].effect == Effect::read ? Kind::read : policy.kind();
-    run::absorb_call(t, attempt.step, attempt, evidence, classify(evidence, policy, kind, attempt.clipped), policy);
+    run::absorb_call(t, attempt.step, attempt, evidence, classify(evidence, policy, kind, attempt.clipped),
+                     policy);
   }
 
   /// To the next instant at which something may happen.

@@ -12,8 +12,10 @@ Driven write_run(bool keyed, std::size_t steps = 1) {
   d.run.id = "run_00000000000000000000000000";
   d.run.deadline = d.now + Duration{60'000};
   for (std::size_t i = 0; i < steps; ++i)
-    d.run.steps.push_back(Driven::make_step("s" + std::to_string(i), Effect::write, i == 0 ? std::vector<std::uint32_t>{}
-                                                                                           : std::vector<std::uint32_t>{static_cast<std::uint32_t>(i - 1)}));
+    d.run.steps.push_back(
+        Driven::make_step("s" + std::to_string(i), Effect::write,
+                          i == 0 ? std::vector<std::uint32_t>{}
+                                 : std::vector<std::uint32_t>{static_cast<std::uint32_t>(i - 1)}));
   return d;
 }
 
@@ -24,7 +26,8 @@ void lose_answer(Driven& d) {
   (void)d.go();
 }
 
-Result<void> rule(Driven& d, run::Resolution verdict, std::optional<Instant> deadline = std::nullopt, std::string result = {}) {
+Result<void> rule(Driven& d, run::Resolution verdict, std::optional<Instant> deadline = std::nullopt,
+                  std::string result = {}) {
   auto t = d.turn();
   return run::resolve(t, 0, {verdict, std::move(result), "seen at the tool", "ops", deadline});
 }
@@ -105,12 +108,14 @@ TEST_CASE("verdicts after the deadline") {
     const bool good = verdict == run::Resolution::landed && !one_left;
     CHECK(d.run.status == (good ? run::RunStatus::succeeded : run::RunStatus::failed));
     if (!good) CHECK(d.run.reason == Reason::deadline_exceeded);
-    CHECK(d.run.steps[0].write->state == (verdict == run::Resolution::landed ? run::WriteState::landed : run::WriteState::not_landed));
+    CHECK(d.run.steps[0].write->state ==
+          (verdict == run::Resolution::landed ? run::WriteState::landed : run::WriteState::not_landed));
   }
 }
 
 TEST_CASE("doubt outlives later refusals and refused connections") {
-  const auto later = GENERATE(as<Evidence>{}, answered(401), answered(422), answered(409), broke(Failure::connect, Phase::tcp));
+  const auto later = GENERATE(as<Evidence>{}, answered(401), answered(422), answered(409),
+                              broke(Failure::connect, Phase::tcp));
   Driven d = write_run(true);
   auto first = d.go();
   d.absorb(first[0], broke(Failure::connection_lost, Phase::tx_all));
@@ -198,7 +203,8 @@ TEST_CASE("a late answer settles doubt and never a settled run") {
     (void)d.go();
   }
   auto t = d.turn();
-  const bool settled = run::absorb_late(t, 0, begun[0], answered(200), classify(answered(200), d.policy, Kind::plain, false));
+  const bool settled =
+      run::absorb_late(t, 0, begun[0], answered(200), classify(answered(200), d.policy, Kind::plain, false));
   (void)d.go();
   CHECK(begun[0].late);
   CHECK(settled == !abandoned);
@@ -207,13 +213,15 @@ TEST_CASE("a late answer settles doubt and never a settled run") {
 
 TEST_CASE("the check decides: found, proven absent after settle, inconclusive") {
   Driven d = write_run(false);
-  d.policy.check = CheckRule{"api", "find", "{}", Match{"/total", "0", true}, Duration{2'000}, Duration{60'000}};
+  d.policy.check =
+      CheckRule{"api", "find", "{}", Match{"/total", "0", true}, Duration{2'000}, Duration{60'000}};
   auto begun = d.go();
   d.absorb(begun[0], broke(Failure::connection_lost, Phase::tx_all));
   REQUIRE(run::next(d.run, d.now) == std::vector<run::Move>{{run::MoveKind::check, 0}});
   const auto ask = [&](const Evidence& e) {
     auto t = d.turn();
-    run::Attempt check = run::begin(t, 0, AttemptKind::check, nest_deadline(Duration{1'000}, std::nullopt, d.run.deadline, d.now));
+    run::Attempt check = run::begin(t, 0, AttemptKind::check,
+                                    nest_deadline(Duration{1'000}, std::nullopt, d.run.deadline, d.now));
     run::absorb_check(t, 0, check, e, classify(e, d.policy, Kind::read, false), d.policy);
     return d.go();
   };

@@ -1,6 +1,6 @@
-#include "tools/mcp/codec.h"
-
 #include <catch2/catch.hpp>
+
+#include "tools/mcp/codec.h"
 
 namespace holdfast::tools::mcp {
 namespace {
@@ -12,9 +12,10 @@ Evidence answer_of(std::string_view text) {
 
 TEST_CASE("arguments pass through byte for byte, the key travels in _meta") {
   const CallParts call{7, "note", R"({"n":1.50,"t":"\u0041"})", "vendor/key", "hf1_x"};
-  REQUIRE(call_message(Era::legacy, call) ==
-          R"({"jsonrpc":"2.0","method":"tools/call","id":7,"params":{"name":"note","arguments":{"n":1.50,"t":"\u0041"},)"
-          R"("_meta":{"vendor/key":"hf1_x"}}})");
+  REQUIRE(
+      call_message(Era::legacy, call) ==
+      R"({"jsonrpc":"2.0","method":"tools/call","id":7,"params":{"name":"note","arguments":{"n":1.50,"t":"\u0041"},)"
+      R"("_meta":{"vendor/key":"hf1_x"}}})");
   REQUIRE(call_message(Era::legacy, {8, "note", "", "", ""}) ==
           R"({"jsonrpc":"2.0","method":"tools/call","id":8,"params":{"name":"note","arguments":{}}})");
 }
@@ -31,17 +32,18 @@ TEST_CASE("an awkward _meta name stays one JSON member") {
 
 TEST_CASE("every modern request carries its _meta, and every message is JSON") {
   for (const std::string& text :
-       {discover_message(1), list_message(Era::modern, 2, "c"), call_message(Era::modern, {3, "t", "{}", "", ""}),
-        cancelled_message(Era::modern, 4, "why")}) {
+       {discover_message(1), list_message(Era::modern, 2, "c"),
+        call_message(Era::modern, {3, "t", "{}", "", ""}), cancelled_message(Era::modern, 4, "why")}) {
     const Result<json::Value> root = json::parse(text);
     REQUIRE(root.has_value());
     const json::Value* meta = json::at(*root, "/params/_meta");
     REQUIRE(meta != nullptr);
     REQUIRE(meta->find("io.modelcontextprotocol/clientCapabilities") != nullptr);
   }
-  for (const std::string& text : {initialize_message(1), initialized_message(), list_message(Era::legacy, 2, ""),
-                                  cancelled_message(Era::legacy, 4, "why"),
-                                  reply_message("\"s\"", "ping"), reply_message("5", "sampling/createMessage")}) {
+  for (const std::string& text :
+       {initialize_message(1), initialized_message(), list_message(Era::legacy, 2, ""),
+        cancelled_message(Era::legacy, 4, "why"), reply_message("\"s\"", "ping"),
+        reply_message("5", "sampling/createMessage")}) {
     REQUIRE(json::parse(text).has_value());
     REQUIRE(text.find("_meta") == std::string::npos);
   }
@@ -60,11 +62,12 @@ TEST_CASE("every shape of answer has one reading") {
     std::string text;
   };
   const std::vector<Row> rows = {
-      {R"("result":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"isError":false})", Answer::result,
-       Failure::none, "a\nb"},
+      {R"("result":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"isError":false})",
+       Answer::result, Failure::none, "a\nb"},
       {R"("result":{})", Answer::result, Failure::none, ""},
       {R"("result":{"resultType":"complete"})", Answer::result, Failure::none, ""},
-      {R"("result":{"isError":true,"content":[{"type":"text","text":"no"}]})", Answer::tool_error, Failure::none, "no"},
+      {R"("result":{"isError":true,"content":[{"type":"text","text":"no"}]})", Answer::tool_error,
+       Failure::none, "no"},
       {R"("result":{"is_error":true})", Answer::tool_error, Failure::none, ""},
       {R"("result":{"isError":false,"is_error":true})", Answer::tool_error, Failure::none, ""},
       {R"("result":{"isError":"true"})", Answer::none, Failure::malformed_rpc, ""},

@@ -1,6 +1,6 @@
-#include "holdfast/core/json.h"
-
 #include <catch2/catch.hpp>
+
+#include "holdfast/core/json.h"
 #include "support/fake_http.h"
 #include "tools/mcp/codec.h"
 #include "tools/mcp/http_session.h"
@@ -20,15 +20,17 @@ std::string result_for(const Exchange& x, std::string_view result) {
   return R"({"jsonrpc":"2.0","id":)" + id_of(x) + R"(,"result":)" + std::string(result) + "}";
 }
 std::string error_for(const Exchange& x, int code, std::string_view message) {
-  return R"({"jsonrpc":"2.0","id":)" + id_of(x) + R"(,"error":{"code":)" + std::to_string(code) + R"(,"message":")" +
-         std::string(message) + "\"}}";
+  return R"({"jsonrpc":"2.0","id":)" + id_of(x) + R"(,"error":{"code":)" + std::to_string(code) +
+         R"(,"message":")" + std::string(message) + "\"}}";
 }
 
-constexpr std::string_view kDone = R"({"content":[{"type":"text","text":"done"}],"structuredContent":{"n":1.0},"isError":false})";
+constexpr std::string_view kDone =
+    R"({"content":[{"type":"text","text":"done"}],"structuredContent":{"n":1.0},"isError":false})";
 
 /// A server `crm` with a configured tool `w`, and a script that plays it.
 struct Fixture {
-  explicit Fixture(Era era_of_server = Era::legacy, bool trusted = false) : era(era_of_server), catalog(config(trusted)) {
+  explicit Fixture(Era era_of_server = Era::legacy, bool trusted = false)
+      : era(era_of_server), catalog(config(trusted)) {
     http.script = [this](Exchange& x) { play(x); };
   }
 
@@ -51,13 +53,16 @@ struct Fixture {
 
   void play(Exchange& x) {
     if (before && before(x)) return;
-    if (x.says("\"server/discover\"")) return era == Era::modern ? say(x, R"({"resultType":"complete","supportedVersions":["2026-07-28"]})") : http.answer(x, 400, error_for(x, -32000, "Server not initialized"));
+    if (x.says("\"server/discover\""))
+      return era == Era::modern ? say(x, R"({"resultType":"complete","supportedVersions":["2026-07-28"]})")
+                                : http.answer(x, 400, error_for(x, -32000, "Server not initialized"));
     if (x.says("\"initialize\"")) {
       session = "s-" + std::to_string(++sessions);
-      return http.answer(x, 200, result_for(x, R"({"protocolVersion":"2025-11-25","capabilities":{}})"), "application/json",
-                         {{"mcp-session-id", session}});
+      return http.answer(x, 200, result_for(x, R"({"protocolVersion":"2025-11-25","capabilities":{}})"),
+                         "application/json", {{"mcp-session-id", session}});
     }
-    if (x.says("\"tools/list\"")) return say(x, R"({"tools":[{"name":"w"},{"name":"look","annotations":{"readOnlyHint":true}}]})");
+    if (x.says("\"tools/list\""))
+      return say(x, R"({"tools":[{"name":"w"},{"name":"look","annotations":{"readOnlyHint":true}}]})");
     if (x.says("\"tools/call\"")) return call ? call(x) : say(x, kDone);
     if (x.request.method == "GET") return http.answer(x, 405, "");
     http.answer(x, 202, "");
@@ -148,9 +153,10 @@ TEST_CASE("the answer to server/discover decides the era") {
     std::string_view message;
     bool modern;
   };
-  const std::vector<Row> rows = {{400, -32020, "header", true},  {400, -32022, "version", true}, {400, -32602, "_meta lacks x", true},
-                                 {400, -32602, "params", false}, {200, -32601, "no", false},     {404, -32601, "no", false},
-                                 {400, -32000, "init", false},   {500, -32603, "boom", false}};
+  const std::vector<Row> rows = {{400, -32020, "header", true},        {400, -32022, "version", true},
+                                 {400, -32602, "_meta lacks x", true}, {400, -32602, "params", false},
+                                 {200, -32601, "no", false},           {404, -32601, "no", false},
+                                 {400, -32000, "init", false},         {500, -32603, "boom", false}};
   for (const Row& row : rows) {
     INFO(row.status << " " << row.code << " " << row.message);
     Fixture f;
@@ -191,10 +197,17 @@ TEST_CASE("handshake failures are never-sent, within the deadline, and the next 
       {[](FakeHttp&, Exchange&) {}, Failure::handshake},
       {[](FakeHttp& h, Exchange& x) { h.answer(x, 500, ""); }, Failure::handshake},
       {[](FakeHttp& h, Exchange& x) { h.fail(x, Failure::connect, Phase::tcp); }, Failure::connect},
-      {[](FakeHttp& h, Exchange& x) { h.fail(x, Failure::connection_lost, Phase::tx_all); }, Failure::handshake},
-      {[](FakeHttp& h, Exchange& x) { h.answer(x, 200, result_for(x, R"({"protocolVersion":"1999-01-01"})")); }, Failure::handshake},
+      {[](FakeHttp& h, Exchange& x) { h.fail(x, Failure::connection_lost, Phase::tx_all); },
+       Failure::handshake},
       {[](FakeHttp& h, Exchange& x) {
-         h.answer(x, 200, result_for(x, R"({"protocolVersion":"2025-11-25"})"), "application/json", {{"mcp-session-id", "a\x01" "b\x7F"}});
+         h.answer(x, 200, result_for(x, R"({"protocolVersion":"1999-01-01"})"));
+       },
+       Failure::handshake},
+      {[](FakeHttp& h, Exchange& x) {
+         h.answer(x, 200, result_for(x, R"({"protocolVersion":"2025-11-25"})"), "application/json",
+                  {{"mcp-session-id",
+                    "a\x01"
+                    "b\x7F"}});
        },
        Failure::bad_session},
   };
@@ -212,7 +225,8 @@ TEST_CASE("handshake failures are never-sent, within the deadline, and the next 
     CHECK(f.only(first).phase < Phase::tx_part);
     CHECK(f.only(first).bytes_sent == 0);
     CHECK(f.http.of("tools/call").empty());
-    for (const Exchange& x : f.http.exchanges) CHECK(x.header("mcp-session-id").find('\x01') == std::string::npos);
+    for (const Exchange& x : f.http.exchanges)
+      CHECK(x.header("mcp-session-id").find('\x01') == std::string::npos);
     broken = false;
     CHECK(f.run().answer == Answer::result);
   }
@@ -284,7 +298,8 @@ TEST_CASE("what is a dead session, and what is only a refusal") {
     bool new_session;
   };
   const auto error = [](int code, std::string_view message) {
-    return R"({"jsonrpc":"2.0","id":null,"error":{"code":)" + std::to_string(code) + R"(,"message":")" + std::string(message) + "\"}}";
+    return R"({"jsonrpc":"2.0","id":null,"error":{"code":)" + std::to_string(code) + R"(,"message":")" +
+           std::string(message) + "\"}}";
   };
   const std::vector<Row> rows = {
       {404, "", Failure::session_lost, true},
@@ -312,7 +327,9 @@ TEST_CASE("what is a dead session, and what is only a refusal") {
 
 TEST_CASE("complete answers and refusals carry status, code, text and headers") {
   Fixture f;
-  f.call = [&](Exchange& x) { f.http.answer(x, 500, error_for(x, -32600, "top-secret no"), "application/json", {{"retry-after", "7"}}); };
+  f.call = [&](Exchange& x) {
+    f.http.answer(x, 500, error_for(x, -32600, "top-secret no"), "application/json", {{"retry-after", "7"}});
+  };
   const Evidence e = f.run();
   CHECK(e.answer == Answer::rpc_error);
   CHECK(e.http_status == 500);
@@ -328,14 +345,15 @@ TEST_CASE("answers that are none") {
     std::string type;
     Failure failure;
   };
-  const std::vector<Row> rows = {{202, "", "", Failure::malformed_rpc},
-                                 {204, "", "", Failure::malformed_rpc},
-                                 {200, "", "application/json", Failure::malformed_rpc},
-                                 {200, "<html>log in</html>", "text/html; charset=utf-8", Failure::foreign},
-                                 {200, R"({"jsonrpc":"2.0","id":9999,"result":{}})", "application/json", Failure::bad_framing},
-                                 {200, R"({"jsonrpc":"2.0","id":"1","result":{}})", "application/json", Failure::bad_framing},
-                                 {200, R"({"jsonrpc":"2.0","result":{}})", "application/json", Failure::malformed_rpc},
-                                 {200, "{", "application/json", Failure::malformed_rpc}};
+  const std::vector<Row> rows = {
+      {202, "", "", Failure::malformed_rpc},
+      {204, "", "", Failure::malformed_rpc},
+      {200, "", "application/json", Failure::malformed_rpc},
+      {200, "<html>log in</html>", "text/html; charset=utf-8", Failure::foreign},
+      {200, R"({"jsonrpc":"2.0","id":9999,"result":{}})", "application/json", Failure::bad_framing},
+      {200, R"({"jsonrpc":"2.0","id":"1","result":{}})", "application/json", Failure::bad_framing},
+      {200, R"({"jsonrpc":"2.0","result":{}})", "application/json", Failure::malformed_rpc},
+      {200, "{", "application/json", Failure::malformed_rpc}};
   for (const Row& row : rows) {
     INFO(row.status << " " << row.body);
     Fixture f;
@@ -351,8 +369,10 @@ TEST_CASE("the result of a stream is taken at its blank line, and other messages
   Fixture f;
   f.call = [&](Exchange& x) {
     f.http.open_stream(x);
-    f.http.piece(x, ": hello\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n");
-    f.http.piece(x, R"(data: {"jsonrpc":"2.0","id":4711,"result":{"isError":false}})" "\n\n");
+    f.http.piece(
+        x, ": hello\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n");
+    f.http.piece(x, R"(data: {"jsonrpc":"2.0","id":4711,"result":{"isError":false}})"
+                    "\n\n");
     f.http.piece(x, "data: {\"jsonrpc\":\"2.0\",\"id\":\"s1\",\"method\":\"ping\"}\n\n");
     f.http.piece(x, "data: " + result_for(x, kDone) + "\n");
     CHECK(f.sink.done.empty());
@@ -561,7 +581,8 @@ TEST_CASE("the hints of a trusted server reach the catalog, page by page") {
   f.before = [&](Exchange& x) {
     if (!x.says("\"tools/list\"")) return false;
     const bool second = x.says("\"cursor\":\"\"");
-    f.say(x, second ? R"({"tools":[{"name":"look","annotations":{"readOnlyHint":true}}]})" : R"({"tools":[{"name":"bare"}],"nextCursor":""})");
+    f.say(x, second ? R"({"tools":[{"name":"look","annotations":{"readOnlyHint":true}}]})"
+                    : R"({"tools":[{"name":"bare"}],"nextCursor":""})");
     return true;
   };
   int done = 0;

@@ -1,6 +1,6 @@
-#include "tools/mcp/sse.h"
-
 #include <catch2/catch.hpp>
+
+#include "tools/mcp/sse.h"
 
 namespace holdfast::tools::mcp {
 namespace {
@@ -47,7 +47,12 @@ TEST_CASE("SSE streams mean the same wherever they are split") {
       {"id: one\n\nid: two\ndata: x", {"|"}, "one", {}, "x"},
       {"retry: 250\ndata\n\n", {"|"}, "", 250, ""},
       {"retry: soon\ndata: x\nunknown: y\n\n", {"|x"}, "", {}, ""},
-      {"\xEF\xBB\xBF" "data: x\n\n", {"|x"}, "", {}, ""},
+      {"\xEF\xBB\xBF"
+       "data: x\n\n",
+       {"|x"},
+       "",
+       {},
+       ""},
       {"id: a\ndata: 1\n\nid:\ndata: 2\n\n", {"|1", "|2"}, "", {}, ""},
   };
   for (const Row& row : rows) {

@@ -1,7 +1,7 @@
-#include <catch2/catch.hpp>
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <catch2/catch.hpp>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -59,8 +59,8 @@ struct Fixture {
     server.command = {"python3", "-SE", HOLDFAST_SOURCE_DIR "/tests/support/stdio_tools.py", std::move(mode)};
     server.environment = {{"EXTRA", "yes"}};
     server.trust_annotations = trusted;
-    for (const char* name : {"ok", "noise", "hold", "release", "exit", "half", "answer_and_exit", "big", "deep", "error", "seen",
-                             "environment", "stall", "ask"}) {
+    for (const char* name : {"ok", "noise", "hold", "release", "exit", "half", "answer_and_exit", "big",
+                             "deep", "error", "seen", "environment", "stall", "ask"}) {
       ToolConfig& tool = server.tools[name];
       tool.policy.server = "s";
       tool.policy.tool = name;
@@ -73,7 +73,8 @@ struct Fixture {
     return c;
   }
 
-  CallId send(std::string tool, Duration deadline = Duration{30'000}, std::string arguments = "{}", std::string server = "s") {
+  CallId send(std::string tool, Duration deadline = Duration{30'000}, std::string arguments = "{}",
+              std::string server = "s") {
     Call call;
     call.id = ++last;
     call.server = std::move(server);
@@ -84,13 +85,15 @@ struct Fixture {
     transport->start(std::move(call));
     return last;
   }
-  Evidence run(std::string tool, Duration deadline = Duration{30'000}, std::string arguments = "{}", std::string server = "s") {
+  Evidence run(std::string tool, Duration deadline = Duration{30'000}, std::string arguments = "{}",
+               std::string server = "s") {
     return sink.wait(send(std::move(tool), deadline, std::move(arguments), std::move(server)));
   }
   std::int64_t pid() { return *field(run("ok"), "/structuredContent/pid")->integer(); }
   std::size_t count_seen(std::string_view method) {
     std::size_t count = 0;
-    for (const json::Value& v : field(run("seen"), "/structuredContent/methods")->items) count += v.text() == method;
+    for (const json::Value& v : field(run("seen"), "/structuredContent/methods")->items)
+      count += v.text() == method;
     return count;
   }
   const json::Value* field(Evidence evidence, std::string_view pointer) {
