@@ -81,6 +81,7 @@ CREATE TABLE writes (
   state            TEXT NOT NULL,
   request_head     TEXT NOT NULL,        -- frozen before the first attempt, sent unchanged on every later one
   request_body     TEXT NOT NULL,
+  keyed            INTEGER NOT NULL,     -- 1: the key goes with the frozen request
   first_sent_at    INTEGER,
   last_sent_at     INTEGER,
   unknown_since    INTEGER,

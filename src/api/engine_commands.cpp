@@ -35,6 +35,13 @@ Result<engine::Submitted> EngineCommands::submit(run::Run planned) {
       [&](auto answer) { engine_.submit(std::move(planned), std::move(answer)); });
 }
 
+Result<std::optional<engine::Submitted>> EngineCommands::replay(std::string owner, std::string key,
+                                                                std::string digest) {
+  return wait_for<std::optional<engine::Submitted>>([&](auto answer) {
+    engine_.replay(std::move(owner), std::move(key), std::move(digest), std::move(answer));
+  });
+}
+
 Result<engine::StepAdded> EngineCommands::add_step(std::string run_id, std::string owner, std::string step_id,
                                                    std::string digest, engine::Engine::Bind bind) {
   return wait_for<engine::StepAdded>([&](auto answer) {

@@ -9,6 +9,8 @@ class EngineCommands final : public Commands {
   EngineCommands(engine::Engine& engine, ledger::Ledger& ledger) : engine_(engine), ledger_(ledger) {}
 
   [[nodiscard]] Result<engine::Submitted> submit(run::Run planned) override;
+  [[nodiscard]] Result<std::optional<engine::Submitted>> replay(std::string owner, std::string key,
+                                                                std::string digest) override;
   [[nodiscard]] Result<engine::StepAdded> add_step(std::string run_id, std::string owner, std::string step_id,
                                                    std::string digest, engine::Engine::Bind bind) override;
   [[nodiscard]] Result<void> finish(std::string run_id, std::string owner, run::RunStatus status,

@@ -5,6 +5,7 @@
 #include "api/status.h"
 #include "api/waiting.h"
 #include "holdfast/core/ids.h"
+#include "holdfast/core/intent_key.h"
 
 namespace holdfast::api {
 namespace {
@@ -23,23 +24,37 @@ Result<std::string> submit_key(const http::Request& request) {
   return first->second;
 }
 
-Result<run::Run> read_submission(const Service& service, const http::Request& request) {
+/// A run to be accepted, or the one that this very request has made before: what was accepted once stays so,
+/// also when its deadline has passed or its tools have gone since.
+struct Accepted {
+  run::Run planned;
+  std::optional<engine::Submitted> before;
+};
+
+Result<Accepted> read_submission(const Service& service, const http::Request& request) {
   if (auto ok = check_query(request, {}); !ok) return std::unexpected(ok.error());
   auto key = submit_key(request);
   if (!key) return std::unexpected(key.error());
   const auto body = read_body(request, service.catalog.config().limits.json_depth);
   if (!body) return std::unexpected(body.error());
   auto planned = run::plan((*body)->root, service.plan_context());
-  if (!planned) return planned;
+  if (!planned && !key->empty()) {
+    const auto known =
+        service.commands.replay(request.identity.name, *key, sha256_hex(json::canonical((*body)->root)));
+    if (!known) return std::unexpected(known.error());
+    if (*known) return Accepted{{}, **known};
+  }
+  if (!planned) return std::unexpected(planned.error());
   planned->owner = request.identity.name;
   planned->submit_key = std::move(*key);
-  return planned;
+  return Accepted{std::move(*planned), std::nullopt};
 }
 
 http::Outcome submit(const Service& service, const http::Request& request) {
-  auto planned = read_submission(service, request);
-  if (!planned) return failure(planned.error());
-  const auto submitted = service.commands.submit(std::move(*planned));
+  auto accepted = read_submission(service, request);
+  if (!accepted) return failure(accepted.error());
+  const Result<engine::Submitted> submitted =
+      accepted->before ? *accepted->before : service.commands.submit(std::move(accepted->planned));
   if (!submitted) return failure(submitted.error());
   const auto stored = service.reader.run(submitted->run_id);
   if (!stored) return failure(stored.error());

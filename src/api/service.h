@@ -20,6 +20,9 @@ class Commands {
  public:
   virtual ~Commands() = default;
   [[nodiscard]] virtual Result<engine::Submitted> submit(run::Run planned) = 0;
+  /// As engine::Engine::replay().
+  [[nodiscard]] virtual Result<std::optional<engine::Submitted>> replay(std::string owner, std::string key,
+                                                                        std::string digest) = 0;
   /// `owner`: only a run of this owner counts as found; empty for any.
   [[nodiscard]] virtual Result<engine::StepAdded> add_step(std::string run_id, std::string owner,
                                                            std::string step_id, std::string digest,

@@ -26,8 +26,21 @@ void Engine::Impl::build_batch() {
   batch.probe = !storage_ok;
 }
 
+/// However a write came into doubt: its tool's check is asked.
+void Engine::Impl::ask_checks(Live& live) {
+  for (std::uint32_t i = 0; i < live.run.steps.size(); ++i) {
+    run::Step& step = live.run.steps[i];
+    if (step.status != run::StepStatus::unknown || step.in_flight || step.next_check || step.checks != 0)
+      continue;
+    if (!step.write || !step.write->open || !policy_of(step).check) continue;
+    step.next_check = now;
+    live.changes.touch(i);
+  }
+}
+
 void Engine::Impl::flush() {
   for (Live* live : dirty) {
+    ask_checks(*live);
     run::Turn turn{live->run, live->changes, now, random};
     run::refresh(turn);
     schedule(*live);
@@ -38,7 +51,8 @@ void Engine::Impl::flush() {
   }
   build_batch();
   gates.collect(batch.breakers, batch.gates);
-  if (batch.empty()) return release_effects();   // nothing to store: whoever waits is told what is stored already
+  if (batch.empty())
+    return release_effects();  // nothing to store: whoever waits is told what is stored already
   const std::size_t size = batch.runs.size() + batch.new_runs.size();
   const auto started = std::chrono::steady_clock::now();
   auto committed = ledger.commit(batch);
@@ -79,7 +93,8 @@ void Engine::Impl::release_effects() {
     live->attempts.clear();
     live->new_steps.clear();
   }
-  for (const Gates::Change& change : gates.take_changes()) metrics.circuit(change.server, change.tool, change.state, change.opened);
+  for (const Gates::Change& change : gates.take_changes())
+    metrics.circuit(change.server, change.tool, change.state, change.opened);
   forget_settled();
   dirty.clear();
   if (draining && flights.empty()) {
@@ -89,14 +104,16 @@ void Engine::Impl::release_effects() {
   }
 }
 
-/// What is decided stays decided, in memory, and is tried again; what nobody has been promised yet is refused.
+/// What is decided stays decided, in memory, and is tried again; what nobody has been promised yet is
+/// refused.
 void Engine::Impl::storage_failed(const Error& error) {
   if (error.code == "storage_broken") {
     spdlog::critical("{}: stopping, so that the next start goes by what is on disk", error.message);
     spdlog::shutdown();
     std::_Exit(70);
   }
-  if (storage_ok) spdlog::error("the ledger can't be written: {}; nothing leaves until it can", error.message);
+  if (storage_ok)
+    spdlog::error("the ledger can't be written: {}; nothing leaves until it can", error.message);
   storage_ok = false;
   storage_error = error;
   storage_retry = now + storage_pause;
@@ -128,19 +145,26 @@ void Engine::Impl::storage_failed(const Error& error) {
 void Engine::Impl::count(Live& live) {
   const auto slot = [&](run::RunStatus status) -> std::uint64_t* {
     switch (status) {
-      case run::RunStatus::queued: return &open.queued;
-      case run::RunStatus::running: return &open.running;
-      case run::RunStatus::waiting: return &open.waiting;
-      case run::RunStatus::unknown: return &open.unknown;
-      default: return nullptr;
+      case run::RunStatus::queued:
+        return &open.queued;
+      case run::RunStatus::running:
+        return &open.running;
+      case run::RunStatus::waiting:
+        return &open.waiting;
+      case run::RunStatus::unknown:
+        return &open.unknown;
+      default:
+        return nullptr;
     }
   };
   if (!live.is_counted || live.counted != live.run.status) {
     if (live.is_counted)
       if (std::uint64_t* old = slot(live.counted)) --*old;
     const bool was_settled = live.is_counted && slot(live.counted) == nullptr;
-    if (std::uint64_t* fresh = slot(live.run.status)) ++*fresh;
-    else if (!was_settled) metrics.run_settled(live.run.status);
+    if (std::uint64_t* fresh = slot(live.run.status))
+      ++*fresh;
+    else if (!was_settled)
+      metrics.run_settled(live.run.status);
     live.counted = live.run.status;
     live.is_counted = true;
   }
@@ -157,7 +181,8 @@ void Engine::Impl::report() {
   const auto first = [](const std::multiset<std::int64_t>& set) {
     return set.empty() ? std::nullopt : std::optional<Instant>(Instant{*set.begin()});
   };
-  metrics.gauges(open, unknown_since.size(), first(unknown_since), first(sent_at), last_progress, ledger.wal_bytes());
+  metrics.gauges(open, unknown_since.size(), first(unknown_since), first(sent_at), last_progress,
+                 ledger.wal_bytes());
 }
 
 }  // namespace holdfast::engine

@@ -30,14 +30,16 @@ std::optional<std::string> step_value(const run::Run& run, std::string_view name
 
 Result<std::string> resolved_args(const run::Run& run, const run::Step& step) {
   if (step.spec.args.find("${") == std::string::npos) return step.spec.args;
-  return run::resolve(step.spec.args, [&](std::string_view name, std::string_view pointer) { return step_value(run, name, pointer); });
+  return run::resolve(step.spec.args, [&](std::string_view name, std::string_view pointer) {
+    return step_value(run, name, pointer);
+  });
 }
-
 
 }  // namespace
 
 const ToolPolicy& Engine::Impl::policy_of(const run::Step& step) const {
-  static const ToolPolicy kGone;             // a tool that the configuration has lost since: a plain write, decided by what is recorded
+  static const ToolPolicy
+      kGone;  // a tool that the configuration has lost since: a plain write, decided by what is recorded
   const tools::ToolConfig* config = catalog.find(step.spec.server, step.spec.tool);
   return config != nullptr ? config->policy : kGone;
 }
@@ -64,6 +66,7 @@ Result<void> Engine::Impl::freeze(Live& live, std::uint32_t index, const ToolPol
   live.changes.touch(index);
   if (is_write) {
     step.write->request = std::move(*request);
+    step.write->keyed = policy.key.has_value();
   } else {
     if (live.requests.size() < live.run.steps.size()) live.requests.resize(live.run.steps.size());
     live.requests[index] = std::move(*request);
@@ -71,29 +74,34 @@ Result<void> Engine::Impl::freeze(Live& live, std::uint32_t index, const ToolPol
   return {};
 }
 
-void Engine::Impl::start_step(Live& live, std::uint32_t index) {
+void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) {
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
   if (catalog.find(step.spec.server, step.spec.tool) == nullptr)
-    return run::fail(turn, index, Reason::tool_not_found, "the configuration has no tool " + step.spec.server + "/" + step.spec.tool);
+    return run::fail(turn, index, Reason::tool_not_found,
+                     "the configuration has no tool " + step.spec.server + "/" + step.spec.tool);
   const ToolPolicy& policy = policy_of(step);
   const run::Readiness readiness = run::ready(live.run, step, policy, now);
   switch (readiness.what) {
     case run::Readiness::What::fail:
       if (readiness.reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
       return run::give_up(turn, index, policy, readiness.reason, readiness.detail);
-    case run::Readiness::What::doubt: return run::doubt(turn, index, readiness.reason, readiness.detail);
+    case run::Readiness::What::doubt:
+      return run::doubt(turn, index, readiness.reason, readiness.detail);
     case run::Readiness::What::check:
       step.checks = 0;
       step.next_check = now;
       return start_check(live, index);
-    case run::Readiness::What::send: break;
+    case run::Readiness::What::send:
+      break;
   }
   if (auto frozen = freeze(live, index, policy); !frozen) {
     const bool reference = frozen.error().code == "bad_reference";
-    return run::fail(turn, index, reference ? Reason::bad_reference : Reason::bad_arguments, frozen.error().message);
+    return run::fail(turn, index, reference ? Reason::bad_reference : Reason::bad_arguments,
+                     frozen.error().message);
   }
-  if (!gates.slot_free(step.spec.server)) {
+  if (!gates.slot_free(step.spec.server) || (!from_queue && gates.others_wait(step.spec.server))) {
+    live.queued = true;
     if (step.wait.what != run::WaitFor::slot) gates.queue_for_slot(step.spec.server, {live.run.id, index});
     return run::hold(turn, index, {run::WaitFor::slot, std::nullopt});
   }
@@ -103,30 +111,36 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index) {
   if (verge.pass == Verge::Pass::wait) {
     if (*verge.wait.until >= live.run.deadline)
       return run::give_up(turn, index, policy, Reason::rate_limited,
-                          "the server asked everybody to wait until " + format_rfc3339(*verge.wait.until) + ", past the run's deadline");
+                          "the server asked everybody to wait until " + format_rfc3339(*verge.wait.until) +
+                              ", past the run's deadline");
     return run::hold(turn, index, verge.wait);
   }
   if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(step.wait.what));
   const bool is_write = step.effect == Effect::write;
   run::FrozenRequest request = is_write ? step.write->request : live.requests[index];
-  launch(live, index, AttemptKind::call, policy, readiness.kind, std::move(request), deadline, std::move(verge.permit));
+  launch(live, index, AttemptKind::call, policy, readiness.kind, std::move(request), deadline,
+         std::move(verge.permit));
 }
 
-void Engine::Impl::closed_circuit(Live& live, std::uint32_t index, const ToolPolicy& policy, Kind kind, const Verge& verge) {
+void Engine::Impl::closed_circuit(Live& live, std::uint32_t index, const ToolPolicy& policy, Kind kind,
+                                  const Verge& verge) {
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
   const std::string until = verge.wait.until ? format_rfc3339(*verge.wait.until) : std::string{};
   const std::string detail = "the circuit of " + policy.server + "/" + policy.tool + " is open" +
-                             (until.empty() ? "" : " until " + until) + (verge.cause.empty() ? "" : " (" + verge.cause + ")");
+                             (until.empty() ? "" : " until " + until) +
+                             (verge.cause.empty() ? "" : " (" + verge.cause + ")");
   const bool too_late = verge.wait.until && *verge.wait.until >= live.run.deadline;
   const bool has_fallback = step.effect == Effect::read && policy.fallback.has_value();
   if (has_fallback) return run::give_up(turn, index, policy, Reason::circuit_open, detail);
   if (step.spec.on_circuit_open == run::OnCircuitOpen::fail || too_late) {
     run::fail(turn, index, Reason::circuit_open, detail);
-    if (step.status == run::StepStatus::failed) step.advice = advice(Reason::circuit_open, policy.server + "/" + policy.tool, until);
+    if (step.status == run::StepStatus::failed)
+      step.advice = advice(Reason::circuit_open, policy.server + "/" + policy.tool, until);
     return;
   }
-  gates.wait_for_circuit(policy.server, {live.run.id, index}, kind);
+  live.queued = true;
+  gates.wait_for_circuit(policy, {live.run.id, index}, kind, verge.by_server);
   run::hold(turn, index, verge.wait);
 }
 
@@ -136,7 +150,8 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index) {
   run::Turn turn{live.run, live.changes, now, random};
   const auto later = [&] {
     step.next_check = now + kCheckDelay;
-    if (step.status != run::StepStatus::unknown) run::hold(turn, index, {run::WaitFor::backoff, step.next_check});
+    if (step.status != run::StepStatus::unknown)
+      run::hold(turn, index, {run::WaitFor::backoff, step.next_check});
     live.changes.touch(index);
   };
   if (!policy.check) {
@@ -152,13 +167,15 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index) {
   }
   const auto args_document = json::parse(*args);
   const std::string key = json::quote(run::ensure_write(live.run, index).key);
-  const auto filled = run::resolve(rule.args, [&](std::string_view name, std::string_view pointer) -> std::optional<std::string> {
-    if (name == "key" && pointer.empty()) return key;
-    if (name != "args" || !args_document) return std::nullopt;
-    const json::Value* value = json::at(*args_document, pointer);
-    return value == nullptr ? std::nullopt : std::optional<std::string>(std::string(value->raw));
-  });
-  auto request = filled ? catalog.freeze(rule.server, rule.tool, *filled, "") : Result<run::FrozenRequest>(std::unexpected(filled.error()));
+  const auto filled = run::resolve(
+      rule.args, [&](std::string_view name, std::string_view pointer) -> std::optional<std::string> {
+        if (name == "key" && pointer.empty()) return key;
+        if (name != "args" || !args_document) return std::nullopt;
+        const json::Value* value = json::at(*args_document, pointer);
+        return value == nullptr ? std::nullopt : std::optional<std::string>(std::string(value->raw));
+      });
+  auto request = filled ? catalog.freeze(rule.server, rule.tool, *filled, "")
+                        : Result<run::FrozenRequest>(std::unexpected(filled.error()));
   if (!request) {
     step.next_check.reset();
     return run::doubt(turn, index, step.doubt, "the tool's check can't be asked: " + request.error().message);
@@ -168,7 +185,8 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index) {
   const CallDeadline deadline = nest_deadline(config->policy.deadline, std::nullopt, limit, now);
   Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
   if (verge.pass != Verge::Pass::go) return later();
-  launch(live, index, AttemptKind::check, config->policy, Kind::read, std::move(*request), deadline, std::move(verge.permit));
+  launch(live, index, AttemptKind::check, config->policy, Kind::read, std::move(*request), deadline,
+         std::move(verge.permit));
 }
 
 void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
@@ -180,19 +198,23 @@ void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
   const FallbackRule& rule = *policy.fallback;
   if (rule.source == FallbackRule::Source::fixed)
     return run::degrade(turn, index, rule.value, "the configured value stands in: " + step.detail);
-  const tools::ToolConfig* config = rule.source == FallbackRule::Source::tool ? catalog.find(rule.server, rule.tool) : nullptr;
+  const tools::ToolConfig* config =
+      rule.source == FallbackRule::Source::tool ? catalog.find(rule.server, rule.tool) : nullptr;
   const auto args = resolved_args(live.run, step);
   if (config == nullptr || !args) return run::fail(turn, index, step.reason, step.detail);
   auto request = catalog.freeze(rule.server, rule.tool, *args, "");
-  const CallDeadline deadline = nest_deadline(config->policy.deadline, step.spec.deadline, live.run.deadline, now);
+  const CallDeadline deadline =
+      nest_deadline(config->policy.deadline, step.spec.deadline, live.run.deadline, now);
   if (!request || !gates.slot_free(rule.server)) return run::fail(turn, index, step.reason, step.detail);
   Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
   if (verge.pass != Verge::Pass::go) return run::fail(turn, index, step.reason, step.detail);
-  launch(live, index, AttemptKind::fallback, config->policy, Kind::read, std::move(*request), deadline, std::move(verge.permit));
+  launch(live, index, AttemptKind::fallback, config->policy, Kind::read, std::move(*request), deadline,
+         std::move(verge.permit));
 }
 
-void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, const ToolPolicy& called, Kind repeat,
-                          run::FrozenRequest request, const CallDeadline& deadline, Permit permit) {
+void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, const ToolPolicy& called,
+                          Kind repeat, run::FrozenRequest request, const CallDeadline& deadline,
+                          Permit permit) {
   run::Turn turn{live.run, live.changes, now, random};
   gates.take_slot(called.server);
   Flight flight;
@@ -214,7 +236,8 @@ void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, con
   call.kind = kind;
   call.repeat = repeat;
   call.request = std::move(request);
-  if (kind == AttemptKind::call && called.key && live.run.steps[index].write) call.key = live.run.steps[index].write->key;
+  if (kind == AttemptKind::call && called.key && live.run.steps[index].write)
+    call.key = live.run.steps[index].write->key;
   call.deadline = deadline.at;
   call.linger = called.linger;
   flights.emplace(call.id, std::move(flight));
@@ -226,14 +249,27 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
   const run::Step& step = live.run.steps[index];
   const Judgement judgement = classify(evidence, *flight.called, flight.kind, flight.attempt.clipped);
   const bool neutral = evidence.failure == Failure::cancelled || evidence.failure == Failure::crashed;
-  if (neutral) gates.give_back(flight.permit, *flight.called, now);
-  else gates.settle(flight.permit, *flight.called, judgement, retry_after_wait(evidence.retry_after, evidence.date, now), now);
+  if (neutral)
+    gates.give_back(flight.permit, *flight.called, now);
+  else
+    gates.settle(flight.permit, *flight.called, judgement,
+                 retry_after_wait(evidence.retry_after, evidence.date, now), now);
   const ToolPolicy& policy = policy_of(step);
-  switch (flight.attempt.kind) {
-    case AttemptKind::check: run::absorb_check(turn, index, flight.attempt, evidence, judgement, policy); break;
-    case AttemptKind::fallback: run::absorb_fallback(turn, index, flight.attempt, evidence, judgement); break;
-    default: run::absorb_call(turn, index, flight.attempt, evidence, judgement, policy);
-  }
+  const bool interrupted = draining && evidence.failure == Failure::cancelled && flight.kind == Kind::read &&
+                           !live.run.cancel_requested;
+  if (interrupted)
+    run::interrupt(turn, index, flight.attempt, evidence, judgement);
+  else
+    switch (flight.attempt.kind) {
+      case AttemptKind::check:
+        run::absorb_check(turn, index, flight.attempt, evidence, judgement, policy);
+        break;
+      case AttemptKind::fallback:
+        run::absorb_fallback(turn, index, flight.attempt, evidence, judgement);
+        break;
+      default:
+        run::absorb_call(turn, index, flight.attempt, evidence, judgement, policy);
+    }
   if (live.run.steps[index].reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
   live.attempts.push_back(flight.attempt);
 }
@@ -272,12 +308,23 @@ void Engine::Impl::call_late(tools::CallId id, Evidence evidence) {
   auto found = find_any(which.run_id);
   if (!found || *found == nullptr || which.step >= (*found)->run.steps.size()) return;
   Live& live = **found;
-  auto stored = ledger.find_attempt(live.run.seq, which.step, which.n);
-  if (!stored || !*stored) return;
-  run::Attempt attempt = std::move(**stored);
+  // The row of this turn is newer than the ledger's.
+  const auto mine = std::find_if(live.attempts.begin(), live.attempts.end(), [&](const run::Attempt& a) {
+    return a.step == which.step && a.n == which.n;
+  });
+  run::Attempt attempt;
+  if (mine != live.attempts.end()) {
+    attempt = std::move(*mine);
+    live.attempts.erase(mine);
+  } else {
+    auto stored = ledger.find_attempt(live.run.seq, which.step, which.n);
+    if (!stored || !*stored) return;
+    attempt = std::move(**stored);
+  }
   run::Turn turn{live.run, live.changes, now, random};
   const ToolPolicy& policy = policy_of(live.run.steps[which.step]);
-  const Judgement judgement = classify(evidence, policy, run::kind_of(live.run.steps[which.step], policy), false);
+  const Judgement judgement =
+      classify(evidence, policy, run::kind_of(live.run.steps[which.step], policy), false);
   (void)run::absorb_late(turn, which.step, attempt, evidence, judgement);
   live.attempts.push_back(std::move(attempt));
   metrics.late_answer();
@@ -321,7 +368,7 @@ void Engine::Impl::serve_waiters() {
     if (live == nullptr || waiter.step >= live->run.steps.size()) continue;
     run::Step& step = live->run.steps[waiter.step];
     if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) continue;
-    start_step(*live, waiter.step);
+    start_step(*live, waiter.step, true);
     mark(*live);
     advance(*live);
   }

@@ -7,9 +7,19 @@ namespace holdfast::engine {
 
 namespace {
 
-Error shutting_down() { return {"shutting_down", "the server is shutting down: try again", ""}; }
-Error overloaded() { return {"overloaded", "too many requests are waiting: try again", ""}; }
-Error run_not_found(std::string_view run_id) { return {"run_not_found", "there is no run " + std::string(run_id), ""}; }
+Error shutting_down() {
+  return {"shutting_down", "the server is shutting down: try again", ""};
+}
+Error overloaded() {
+  return {"overloaded", "too many requests are waiting: try again", ""};
+}
+Error run_not_found(std::string_view run_id) {
+  return {"run_not_found", "there is no run " + std::string(run_id), ""};
+}
+
+Error reused(const std::string& run_id) {
+  return {"key_reused", "this Idempotency-Key belongs to " + run_id + ", submitted with another body", ""};
+}
 
 /// Posts `work`, or answers at once why not.
 template <class T, class Work>
@@ -29,7 +39,8 @@ void post(Engine::Impl& impl, Answer<T> answer, Work work) {
 Result<Live*> visible(Engine::Impl& impl, std::string_view run_id, std::string_view owner) {
   auto found = impl.find_any(run_id);
   if (!found) return found;
-  if (*found == nullptr || (!owner.empty() && (*found)->run.owner != owner)) return std::unexpected(run_not_found(run_id));
+  if (*found == nullptr || (!owner.empty() && (*found)->run.owner != owner))
+    return std::unexpected(run_not_found(run_id));
   return found;
 }
 
@@ -43,8 +54,18 @@ void record(Engine::Impl& impl, std::string who, std::string action, std::string
   impl.audit.push_back(std::move(entry));
 }
 
+std::move_only_function<void(const Error*)> told(Answer<Submitted> answer, Submitted value) {
+  return [a = std::move(answer), v = std::move(value)](const Error* error) mutable {
+    if (error != nullptr)
+      a(std::unexpected(*error));
+    else
+      a(std::move(v));
+  };
+}
+
 void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
-  const std::string key = planned.submit_key.empty() ? std::string{} : planned.owner + '\0' + planned.submit_key;
+  const std::string key =
+      planned.submit_key.empty() ? std::string{} : planned.owner + '\0' + planned.submit_key;
   if (!key.empty()) {
     std::optional<ledger::Ledger::Submission> known;
     if (const auto it = impl.keys.find(key); it != impl.keys.end()) {
@@ -55,7 +76,13 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
       known = std::move(*stored);
     }
     if (known && known->digest != planned.submit_digest)
-      return answer(std::unexpected(Error{"key_reused", "this Idempotency-Key belongs to " + known->run_id + ", submitted with another body", ""}));
+      return answer(std::unexpected(reused(known->run_id)));
+    if (known && impl.keys.contains(key)) {
+      // Its run is of this very turn: if that can't be stored, neither is this answer true.
+      impl.submit_answers.emplace_back(known->run_id,
+                                       told(std::move(answer), Submitted{known->run_id, true}));
+      return;
+    }
     if (known) return impl.reply<Submitted>(answer, Submitted{known->run_id, true});
   }
   auto live = std::make_unique<Live>();
@@ -70,17 +97,15 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
   run::submitted(turn);
   impl.mark(ref);
   impl.advance(ref);
-  impl.submit_answers.emplace_back(id, [a = std::move(answer), id](const Error* error) mutable {
-    if (error != nullptr) a(std::unexpected(*error));
-    else a(Submitted{id, false});
-  });
+  impl.submit_answers.emplace_back(id, told(std::move(answer), Submitted{id, false}));
 }
 
 }  // namespace
 
-Engine::Engine(const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog, tools::Transport& transport,
-               Observer& observer, Metrics& metrics, Options options)
-    : impl_(std::make_unique<Impl>(*this, clock, random, ledger, catalog, transport, observer, metrics, options)) {}
+Engine::Engine(const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog,
+               tools::Transport& transport, Observer& observer, Metrics& metrics, Options options)
+    : impl_(std::make_unique<Impl>(*this, clock, random, ledger, catalog, transport, observer, metrics,
+                                   options)) {}
 
 Engine::~Engine() {
   impl_->stop = true;
@@ -88,10 +113,18 @@ Engine::~Engine() {
   if (impl_->thread.joinable()) impl_->thread.join();
 }
 
-Result<void> Engine::load() { return impl_->load(); }
-std::optional<Instant> Engine::turn() { return impl_->turn(); }
-void Engine::drain() { impl_->drain(); }
-bool Engine::ready() const { return impl_->storage_ok && !impl_->draining && !impl_->stop; }
+Result<void> Engine::load() {
+  return impl_->load();
+}
+std::optional<Instant> Engine::turn() {
+  return impl_->turn();
+}
+void Engine::drain() {
+  impl_->drain();
+}
+bool Engine::ready() const {
+  return impl_->storage_ok && !impl_->draining && !impl_->stop;
+}
 
 Result<void> Engine::start() {
   if (auto loaded = impl_->load(); !loaded) return loaded;
@@ -100,120 +133,164 @@ Result<void> Engine::start() {
 }
 
 void Engine::submit(run::Run planned, Answer<Submitted> answer) {
-  post<Submitted>(*impl_, std::move(answer), [planned = std::move(planned)](Impl& impl, Answer<Submitted>& a) mutable {
-    accept(impl, std::move(planned), a);
-  });
+  post<Submitted>(*impl_, std::move(answer),
+                  [planned = std::move(planned)](Impl& impl, Answer<Submitted>& a) mutable {
+                    accept(impl, std::move(planned), a);
+                  });
 }
 
-void Engine::add_step(std::string run_id, std::string owner, std::string step_id, std::string digest, Bind bind, Answer<StepAdded> answer) {
-  post<StepAdded>(*impl_, std::move(answer),
-                  [run_id = std::move(run_id), owner = std::move(owner), step_id = std::move(step_id), digest = std::move(digest),
-                   bind = std::move(bind)](Impl& impl, Answer<StepAdded>& a) mutable {
-    auto found = visible(impl, run_id, owner);
-    if (!found) return a(std::unexpected(found.error()));
-    Live& live = **found;
-    if (live.run.mode != run::Mode::open)
-      return a(std::unexpected(Error{"not_open", "this run has a fixed plan: steps can be added to runs submitted with mode open", ""}));
-    for (const run::Step& step : live.run.steps) {
-      if (step.spec.id != step_id) continue;
-      if (step.spec.digest == digest) return impl.reply<StepAdded>(a, StepAdded{true});
-      return a(std::unexpected(Error{"step_reused", "step " + step_id + " of this run was added with another body", "/id"}));
-    }
-    if (live.run.settled())
-      return a(std::unexpected(Error{"run_settled", "the run is " + std::string(word(live.run.status)) + " and takes no more steps", ""}));
-    if (live.run.cancel_requested) return a(std::unexpected(Error{"run_settled", "the run is being cancelled", ""}));
-    if (impl.now >= live.run.deadline) return a(std::unexpected(Error{"run_settled", "the run's deadline has passed", ""}));
-    auto step = bind(live.run);
-    if (!step) return a(std::unexpected(step.error()));
-    live.run.steps.push_back(std::move(*step));
-    live.new_steps.push_back(static_cast<std::uint32_t>(live.run.steps.size() - 1));
-    live.changes.run = true;
-    impl.mark(live);
-    impl.advance(live);
-    impl.reply<StepAdded>(a, StepAdded{false});
-  });
+void Engine::replay(std::string owner, std::string key, std::string digest,
+                    Answer<std::optional<Submitted>> answer) {
+  using Known = std::optional<Submitted>;
+  post<Known>(*impl_, std::move(answer),
+              [owner = std::move(owner), key = std::move(key), digest = std::move(digest)](
+                  Impl& impl, Answer<Known>& a) mutable {
+                auto stored = impl.ledger.find_submission(owner, key);
+                if (!stored) return a(std::unexpected(stored.error()));
+                if (!*stored) return a(Known{});
+                if ((*stored)->digest != digest) return a(std::unexpected(reused((*stored)->run_id)));
+                impl.reply<Known>(a, Known{Submitted{(*stored)->run_id, true}});
+              });
 }
 
-void Engine::finish(std::string run_id, std::string owner, run::RunStatus status, std::string result, std::string reason, std::string digest,
+void Engine::add_step(std::string run_id, std::string owner, std::string step_id, std::string digest,
+                      Bind bind, Answer<StepAdded> answer) {
+  post<StepAdded>(
+      *impl_, std::move(answer),
+      [run_id = std::move(run_id), owner = std::move(owner), step_id = std::move(step_id),
+       digest = std::move(digest), bind = std::move(bind)](Impl& impl, Answer<StepAdded>& a) mutable {
+        auto found = visible(impl, run_id, owner);
+        if (!found) return a(std::unexpected(found.error()));
+        Live& live = **found;
+        if (live.run.mode != run::Mode::open)
+          return a(std::unexpected(
+              Error{"not_open",
+                    "this run has a fixed plan: steps can be added to runs submitted with mode open", ""}));
+        for (const run::Step& step : live.run.steps) {
+          if (step.spec.id != step_id) continue;
+          if (step.spec.digest == digest) return impl.reply<StepAdded>(a, StepAdded{true});
+          return a(std::unexpected(
+              Error{"step_reused", "step " + step_id + " of this run was added with another body", "/id"}));
+        }
+        if (live.run.settled())
+          return a(std::unexpected(
+              Error{"run_settled",
+                    "the run is " + std::string(word(live.run.status)) + " and takes no more steps", ""}));
+        if (live.run.cancel_requested)
+          return a(std::unexpected(Error{"run_settled", "the run is being cancelled", ""}));
+        if (impl.now >= live.run.deadline)
+          return a(std::unexpected(Error{"run_settled", "the run's deadline has passed", ""}));
+        auto step = bind(live.run);
+        if (!step) return a(std::unexpected(step.error()));
+        live.run.steps.push_back(std::move(*step));
+        live.new_steps.push_back(static_cast<std::uint32_t>(live.run.steps.size() - 1));
+        live.changes.run = true;
+        impl.mark(live);
+        impl.advance(live);
+        impl.reply<StepAdded>(a, StepAdded{false});
+      });
+}
+
+void Engine::finish(std::string run_id, std::string owner, run::RunStatus status, std::string result,
+                    std::string reason, std::string digest, Answer<void> answer) {
+  post<void>(
+      *impl_, std::move(answer),
+      [run_id = std::move(run_id), owner = std::move(owner), status, result = std::move(result),
+       reason = std::move(reason), digest = std::move(digest)](Impl& impl, Answer<void>& a) mutable {
+        auto found = visible(impl, run_id, owner);
+        if (!found) return a(std::unexpected(found.error()));
+        Live& live = **found;
+        if (live.run.mode != run::Mode::open)
+          return a(std::unexpected(Error{
+              "not_open",
+              "this run has a fixed plan and ends by itself: only runs submitted with mode open are finished",
+              ""}));
+        run::Turn turn{live.run, live.changes, impl.now, impl.random};
+        auto done = run::finish(turn, status, std::move(result), std::move(reason), std::move(digest));
+        if (!done) return a(std::unexpected(done.error()));
+        impl.mark(live);
+        impl.reply<void>(a, {});
+      });
+}
+
+void Engine::cancel(std::string run_id, std::string owner, std::string who, std::string reason,
                     Answer<void> answer) {
   post<void>(*impl_, std::move(answer),
-             [run_id = std::move(run_id), owner = std::move(owner), status, result = std::move(result), reason = std::move(reason),
-              digest = std::move(digest)](Impl& impl, Answer<void>& a) mutable {
-    auto found = visible(impl, run_id, owner);
-    if (!found) return a(std::unexpected(found.error()));
-    Live& live = **found;
-    if (live.run.mode != run::Mode::open)
-      return a(std::unexpected(Error{"not_open", "this run has a fixed plan and ends by itself: only runs submitted with mode open are finished", ""}));
-    run::Turn turn{live.run, live.changes, impl.now, impl.random};
-    auto done = run::finish(turn, status, std::move(result), std::move(reason), std::move(digest));
-    if (!done) return a(std::unexpected(done.error()));
-    impl.mark(live);
-    impl.reply<void>(a, {});
-  });
-}
-
-void Engine::cancel(std::string run_id, std::string owner, std::string who, std::string reason, Answer<void> answer) {
-  post<void>(*impl_, std::move(answer), [run_id = std::move(run_id), owner = std::move(owner), who = std::move(who),
-                                         reason = std::move(reason)](Impl& impl, Answer<void>& a) mutable {
-    auto found = visible(impl, run_id, owner);
-    if (!found) return a(std::unexpected(found.error()));
-    Live& live = **found;
-    if (!live.run.settled() && !live.run.cancel_requested) {
-      run::Turn turn{live.run, live.changes, impl.now, impl.random};
-      record(impl, std::move(who), "cancel", live.run.id, reason);
-      run::request_cancel(turn, std::move(reason));
-      impl.mark(live);
-      impl.advance(live);
-    }
-    impl.reply<void>(a, {});
-  });
+             [run_id = std::move(run_id), owner = std::move(owner), who = std::move(who),
+              reason = std::move(reason)](Impl& impl, Answer<void>& a) mutable {
+               auto found = visible(impl, run_id, owner);
+               if (!found) return a(std::unexpected(found.error()));
+               Live& live = **found;
+               if (!live.run.settled() && !live.run.cancel_requested) {
+                 run::Turn turn{live.run, live.changes, impl.now, impl.random};
+                 record(impl, std::move(who), "cancel", live.run.id, reason);
+                 run::request_cancel(turn, std::move(reason));
+                 impl.mark(live);
+                 impl.advance(live);
+               }
+               impl.reply<void>(a, {});
+             });
 }
 
 void Engine::resolve(std::string write, Verdict verdict, Answer<void> answer) {
-  post<void>(*impl_, std::move(answer), [write = std::move(write), verdict = std::move(verdict)](Impl& impl, Answer<void>& a) mutable {
-    const auto missing = [&] { return std::unexpected(Error{"write_not_found", "there is no write " + write, ""}); };
-    const auto ref = parse_write_id(write);
-    if (!ref) return a(missing());
-    auto found = impl.find_any(ref->run_id);
-    if (!found) return a(std::unexpected(found.error()));
-    if (*found == nullptr || ref->step_index >= (*found)->run.steps.size()) return a(missing());
-    Live& live = **found;
-    const auto index = static_cast<std::uint32_t>(ref->step_index);
-    if (!live.run.steps[index].write) return a(missing());
-    const bool was_open = live.run.steps[index].write->open;
-    run::Turn turn{live.run, live.changes, impl.now, impl.random};
-    const auto done = run::resolve(turn, index, {verdict.verdict, verdict.result, verdict.note, verdict.who, verdict.deadline});
-    if (!done) return a(std::unexpected(done.error()));
-    if (was_open) {
-      record(impl, verdict.who, "resolve." + std::string(run::word(verdict.verdict)), write, verdict.note);
-      if (live.run.steps[index].in_flight) live.changes.cancel_calls.push_back(index);   // a check that is out
-      impl.mark(live);
-      impl.advance(live);
-    }
-    impl.reply<void>(a, {});
-  });
+  post<void>(*impl_, std::move(answer),
+             [write = std::move(write), verdict = std::move(verdict)](Impl& impl, Answer<void>& a) mutable {
+               const auto missing = [&] {
+                 return std::unexpected(Error{"write_not_found", "there is no write " + write, ""});
+               };
+               const auto ref = parse_write_id(write);
+               if (!ref) return a(missing());
+               auto found = impl.find_any(ref->run_id);
+               if (!found) return a(std::unexpected(found.error()));
+               if (*found == nullptr || ref->step_index >= (*found)->run.steps.size()) return a(missing());
+               Live& live = **found;
+               const auto index = static_cast<std::uint32_t>(ref->step_index);
+               if (!live.run.steps[index].write) return a(missing());
+               const bool was_open = live.run.steps[index].write->open;
+               run::Turn turn{live.run, live.changes, impl.now, impl.random};
+               const auto done = run::resolve(
+                   turn, index,
+                   {verdict.verdict, verdict.result, verdict.note, verdict.who, verdict.deadline});
+               if (!done) return a(std::unexpected(done.error()));
+               if (was_open) {
+                 record(impl, verdict.who, "resolve." + std::string(run::word(verdict.verdict)), write,
+                        verdict.note);
+                 if (live.run.steps[index].in_flight)
+                   live.changes.cancel_calls.push_back(index);  // a check that is out
+                 impl.mark(live);
+                 impl.advance(live);
+               }
+               impl.reply<void>(a, {});
+             });
 }
 
-void Engine::force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why, std::optional<Duration> span,
-                           Answer<Breaker> answer) {
-  post<Breaker>(*impl_, std::move(answer), [server = std::move(server), tool = std::move(tool), open, who = std::move(who),
-                                            why = std::move(why), span](Impl& impl, Answer<Breaker>& a) mutable {
-    if (impl.catalog.server(server) == nullptr)
-      return a(std::unexpected(Error{"server_not_found", "there is no server " + server, ""}));
-    if (!tool.empty() && impl.catalog.find(server, tool) == nullptr)
-      return a(std::unexpected(Error{"tool_not_found", "server " + server + " has no tool " + tool, ""}));
-    const std::optional<Instant> until = span ? std::optional<Instant>(impl.now + *span) : std::nullopt;
-    record(impl, who, open ? "breaker.open" : "breaker.close", tool.empty() ? server : server + "/" + tool, why);
-    impl.reply<Breaker>(a, impl.gates.force(server, tool, open, who, why, until, impl.now));
-  });
+void Engine::force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
+                           std::optional<Duration> span, Answer<Breaker> answer) {
+  post<Breaker>(
+      *impl_, std::move(answer),
+      [server = std::move(server), tool = std::move(tool), open, who = std::move(who), why = std::move(why),
+       span](Impl& impl, Answer<Breaker>& a) mutable {
+        if (impl.catalog.server(server) == nullptr)
+          return a(std::unexpected(Error{"server_not_found", "there is no server " + server, ""}));
+        if (!tool.empty() && impl.catalog.find(server, tool) == nullptr)
+          return a(std::unexpected(Error{"tool_not_found", "server " + server + " has no tool " + tool, ""}));
+        const std::optional<Instant> until = span ? std::optional<Instant>(impl.now + *span) : std::nullopt;
+        record(impl, who, open ? "breaker.open" : "breaker.close",
+               tool.empty() ? server : server + "/" + tool, why);
+        impl.reply<Breaker>(a, impl.gates.force(server, tool, open, who, why, until, impl.now));
+      });
 }
 
 void Engine::finished(tools::CallId id, Evidence evidence) {
-  impl_->inbox.post_evidence([impl = impl_.get(), id, evidence = std::move(evidence)]() mutable { impl->call_finished(id, std::move(evidence)); });
+  impl_->inbox.post_evidence([impl = impl_.get(), id, evidence = std::move(evidence)]() mutable {
+    impl->call_finished(id, std::move(evidence));
+  });
 }
 
 void Engine::late(tools::CallId id, Evidence evidence) {
-  impl_->inbox.post_evidence([impl = impl_.get(), id, evidence = std::move(evidence)]() mutable { impl->call_late(id, std::move(evidence)); });
+  impl_->inbox.post_evidence([impl = impl_.get(), id, evidence = std::move(evidence)]() mutable {
+    impl->call_late(id, std::move(evidence));
+  });
 }
 
 }  // namespace holdfast::engine

@@ -49,7 +49,21 @@ void Gates::release_slot(std::string_view name) {
   --server(name).in_flight;
 }
 
-void Gates::queue_for_slot(std::string_view name, Waiter waiter) { server(name).slot_queue.push_back(std::move(waiter)); }
+bool Gates::others_wait(std::string_view name) const {
+  const auto it = servers_.find(name);
+  return it != servers_.end() && !it->second.slot_queue.empty();
+}
+
+void Gates::forget(std::string_view run_id) {
+  for (auto& [name, s] : servers_) {
+    std::erase_if(s.slot_queue, [&](const Waiter& w) { return w.run_id == run_id; });
+    std::erase_if(s.circuit_queue, [&](const CircuitWaiter& w) { return w.waiter.run_id == run_id; });
+  }
+}
+
+void Gates::queue_for_slot(std::string_view name, Waiter waiter) {
+  server(name).slot_queue.push_back(std::move(waiter));
+}
 
 bool Gates::next_for_slot(Waiter& waiter) {
   if (servers_.empty() || in_flight_ >= catalog_.config().limits.concurrent_calls) return false;
@@ -97,7 +111,8 @@ void Gates::changed(const Breaker& b, BreakerState before, Instant now) {
   if (b.state == BreakerState::half_open) return;
   // Reads and keyed calls first: a plain write makes a poor probe.
   auto& queue = server(b.server).circuit_queue;
-  std::stable_partition(queue.begin(), queue.end(), [](const CircuitWaiter& w) { return w.kind != Kind::plain; });
+  std::stable_partition(queue.begin(), queue.end(),
+                        [](const CircuitWaiter& w) { return w.kind != Kind::plain; });
   Instant at = b.state == BreakerState::open && b.until ? *b.until : now;
   for (CircuitWaiter& w : queue) {
     released_.push_back({std::move(w.waiter), at});
@@ -106,12 +121,13 @@ void Gates::changed(const Breaker& b, BreakerState before, Instant now) {
   queue.clear();
 }
 
-bool Gates::may_probe(const ToolPolicy& policy, Kind kind) {
+/// A plain write is the probe only where no read or keyed call waits for the same circuit.
+bool Gates::may_probe(const ToolPolicy& policy, Kind kind, bool server_level) {
   if (kind != Kind::plain) return true;
-  const tools::ServerConfig* config = catalog_.server(policy.server);
-  if (config == nullptr || !config->probe_tool.empty()) return config == nullptr;
   const auto& queue = server(policy.server).circuit_queue;
-  return std::none_of(queue.begin(), queue.end(), [](const CircuitWaiter& w) { return w.kind != Kind::plain; });
+  return std::none_of(queue.begin(), queue.end(), [&](const CircuitWaiter& w) {
+    return w.kind != Kind::plain && w.by_server == server_level && (server_level || w.tool == policy.tool);
+  });
 }
 
 Verge Gates::ask(const ToolPolicy& policy, Kind kind, Instant now, Instant lease_until) {
@@ -124,7 +140,6 @@ Verge Gates::ask(const ToolPolicy& policy, Kind kind, Instant now, Instant lease
   }
   verge.permit.server = policy.server;
   verge.permit.tool = policy.tool;
-  const bool probing = may_probe(policy, kind);
   std::uint64_t* generations[] = {&verge.permit.server_generation, &verge.permit.tool_generation};
   const std::string_view tools[] = {std::string_view{}, policy.tool};
   for (int i = 0; i < 2; ++i) {
@@ -132,11 +147,12 @@ Verge Gates::ask(const ToolPolicy& policy, Kind kind, Instant now, Instant lease
     Breaker& b = breaker(policy.server, tools[i], now);
     if (!r.enabled && !b.forced_open) continue;
     const BreakerState before = b.state;
-    const Admission a = admit(b, r, now, lease_until, probing);
+    const Admission a = admit(b, r, now, lease_until, may_probe(policy, kind, i == 0));
     if (a.changed) changed(b, before, now);
     if (a.pass == Pass::no) {
-      if (verge.permit.probe) give_back(verge.permit, policy, now);   // the server's probe slot, taken in vain
+      if (verge.permit.probe) give_back(verge.permit, policy, now);  // the server's probe slot, taken in vain
       verge.pass = Verge::Pass::closed;
+      verge.by_server = i == 0;
       verge.wait = {run::WaitFor::circuit, a.until};
       // Who may not probe asks again soon: somebody else's probe decides.
       if (a.until && *a.until <= now) verge.wait.until = now + kAskAgain;
@@ -149,13 +165,17 @@ Verge Gates::ask(const ToolPolicy& policy, Kind kind, Instant now, Instant lease
   return verge;
 }
 
-void Gates::wait_for_circuit(std::string_view name, Waiter waiter, Kind kind) {
-  auto& queue = server(name).circuit_queue;
-  const auto same = [&](const CircuitWaiter& w) { return w.waiter.step == waiter.step && w.waiter.run_id == waiter.run_id; };
-  if (std::find_if(queue.begin(), queue.end(), same) == queue.end()) queue.push_back({std::move(waiter), kind});
+void Gates::wait_for_circuit(const ToolPolicy& policy, Waiter waiter, Kind kind, bool by_server) {
+  auto& queue = server(policy.server).circuit_queue;
+  const auto same = [&](const CircuitWaiter& w) {
+    return w.waiter.step == waiter.step && w.waiter.run_id == waiter.run_id;
+  };
+  if (std::find_if(queue.begin(), queue.end(), same) == queue.end())
+    queue.push_back({std::move(waiter), kind, policy.tool, by_server});
 }
 
-void Gates::settle(const Permit& permit, const ToolPolicy& policy, const Judgement& judgement, std::optional<Duration> hint, Instant now) {
+void Gates::settle(const Permit& permit, const ToolPolicy& policy, const Judgement& judgement,
+                   std::optional<Duration> hint, Instant now) {
   Server& s = server(permit.server);
   if (judgement.strikes.gate) {
     const bool own = !hint;
@@ -178,8 +198,11 @@ void Gates::settle(const Permit& permit, const ToolPolicy& policy, const Judgeme
     if (!r.enabled || generations[i] == 0) continue;
     Breaker& b = breaker(permit.server, tools[i], now);
     const BreakerState before = b.state;
-    const Outcome outcome = strikes[i] ? Outcome::failure : successes[i] ? Outcome::success : Outcome::neutral;
-    const std::string cause = std::string(word(judgement.klass)) + " from " + policy.server + "/" + policy.tool;
+    const Outcome outcome = strikes[i]     ? Outcome::failure
+                            : successes[i] ? Outcome::success
+                                           : Outcome::neutral;
+    const std::string cause =
+        std::string(word(judgement.klass)) + " from " + policy.server + "/" + policy.tool;
     if (holdfast::settle(b, r, generations[i], outcome, cause, now, random_)) changed(b, before, now);
   }
 }
@@ -190,14 +213,18 @@ void Gates::give_back(const Permit& permit, const ToolPolicy& policy, Instant no
   settle(permit, policy, neutral, std::nullopt, now);
 }
 
-std::vector<Gates::Released> Gates::take_released() { return std::exchange(released_, {}); }
+std::vector<Gates::Released> Gates::take_released() {
+  return std::exchange(released_, {});
+}
 
-Breaker Gates::force(std::string_view server_name, std::string_view tool, bool open, std::string_view by, std::string_view why,
-                     std::optional<Instant> until, Instant now) {
+Breaker Gates::force(std::string_view server_name, std::string_view tool, bool open, std::string_view by,
+                     std::string_view why, std::optional<Instant> until, Instant now) {
   Breaker& b = breaker(server_name, tool, now);
   const BreakerState before = b.state;
-  if (open) force_open(b, by, why, until, now);
-  else force_close(b, by, why, now);
+  if (open)
+    force_open(b, by, why, until, now);
+  else
+    force_close(b, by, why, now);
   changed(b, before, now);
   return b;
 }
@@ -217,8 +244,12 @@ void Gates::store_again(const Breaker& b) {
   if (std::find(dirty_.begin(), dirty_.end(), key) == dirty_.end()) dirty_.push_back(key);
 }
 
-void Gates::store_again(const RateGate& gate) { server(gate.server).gate_changed = true; }
+void Gates::store_again(const RateGate& gate) {
+  server(gate.server).gate_changed = true;
+}
 
-std::vector<Gates::Change> Gates::take_changes() { return std::exchange(changes_, {}); }
+std::vector<Gates::Change> Gates::take_changes() {
+  return std::exchange(changes_, {});
+}
 
 }  // namespace holdfast::engine

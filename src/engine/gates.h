@@ -28,11 +28,12 @@ struct Permit {
   bool probe = false;
 };
 
-struct Verge {                               // the answer at the gate
-  enum class Pass { go, wait, closed } pass = Pass::go;   // closed: the circuit is open
+struct Verge {                                           // the answer at the gate
+  enum class Pass { go, wait, closed } pass = Pass::go;  // closed: the circuit is open
   run::Wait wait;
   Permit permit;
   std::string cause;
+  bool by_server = false;  // closed: the server's circuit, not the tool's
 };
 
 class Gates {
@@ -45,27 +46,33 @@ class Gates {
   [[nodiscard]] bool slot_free(std::string_view server) const;
   void take_slot(std::string_view server);
   void release_slot(std::string_view server);
+  /// Somebody stands in the queue for a slot of this server: who comes now stands behind.
+  [[nodiscard]] bool others_wait(std::string_view server) const;
+  /// The run waits for nothing any more.
+  void forget(std::string_view run_id);
   void queue_for_slot(std::string_view server, Waiter waiter);
   /// The next waiter whose server has a free slot, fairly over servers; false when there is none.
   [[nodiscard]] bool next_for_slot(Waiter& waiter);
 
   /// May a call leave now? Takes a half-open probe's lease where that is what it takes.
   [[nodiscard]] Verge ask(const ToolPolicy& policy, Kind kind, Instant now, Instant lease_until);
-  void wait_for_circuit(std::string_view server, Waiter waiter, Kind kind);
+  void wait_for_circuit(const ToolPolicy& policy, Waiter waiter, Kind kind, bool by_server);
   /// The result of an admitted call. `hint`: what a 429 asked for.
-  void settle(const Permit& permit, const ToolPolicy& policy, const Judgement& judgement, std::optional<Duration> hint, Instant now);
+  void settle(const Permit& permit, const ToolPolicy& policy, const Judgement& judgement,
+              std::optional<Duration> hint, Instant now);
   /// A call that ended without a verdict on the tool (cancelled, crashed).
   void give_back(const Permit& permit, const ToolPolicy& policy, Instant now);
 
-  /// Waiters to be asked again because a circuit changed; emptied by the call. Each with the instant to leave at, spread out.
+  /// Waiters to be asked again because a circuit changed; emptied by the call. Each with the instant to leave
+  /// at, spread out.
   struct Released {
     Waiter waiter;
     Instant at;
   };
   [[nodiscard]] std::vector<Released> take_released();
 
-  Breaker force(std::string_view server, std::string_view tool, bool open, std::string_view by, std::string_view why,
-                std::optional<Instant> until, Instant now);
+  Breaker force(std::string_view server, std::string_view tool, bool open, std::string_view by,
+                std::string_view why, std::optional<Instant> until, Instant now);
 
   /// Rows that changed since the last call, to be stored.
   void collect(std::vector<Breaker>& breakers, std::vector<RateGate>& gates);
@@ -84,6 +91,8 @@ class Gates {
   struct CircuitWaiter {
     Waiter waiter;
     Kind kind;
+    std::string tool;
+    bool by_server;
   };
   struct Server {
     std::uint32_t in_flight = 0;
@@ -98,7 +107,7 @@ class Gates {
   Breaker& breaker(std::string_view server, std::string_view tool, Instant now);
   const BreakerRule& rule(std::string_view server, std::string_view tool) const;
   void changed(const Breaker& breaker, BreakerState before, Instant now);
-  [[nodiscard]] bool may_probe(const ToolPolicy& policy, Kind kind);
+  [[nodiscard]] bool may_probe(const ToolPolicy& policy, Kind kind, bool server_level);
 
   const tools::Catalog& catalog_;
   Random& random_;

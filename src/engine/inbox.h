@@ -59,8 +59,10 @@ class Inbox {
   void wait(std::optional<Duration> at_most) {
     std::unique_lock lock(mutex_);
     const auto something = [&] { return !items_.empty() || nudged_; };
-    if (at_most) (void)wake_.wait_for(lock, *at_most, something);
-    else wake_.wait(lock, something);
+    if (at_most)
+      (void)wake_.wait_for(lock, *at_most, something);
+    else
+      wake_.wait(lock, something);
   }
 
  private:

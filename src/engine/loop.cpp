@@ -1,8 +1,8 @@
 #include "engine/loop.h"
 
-#include <algorithm>
-
 #include <spdlog/spdlog.h>
+
+#include <algorithm>
 
 namespace holdfast::engine {
 
@@ -10,12 +10,24 @@ namespace {
 // A run whose moves never end would be a mistake of ours: bounded, logged, and left as it is.
 constexpr int kMostMoves = 100'000;
 constexpr Duration kShortestSleep{1};
+constexpr Duration kLongestSleep{3'600'000};
 }  // namespace
 
-Engine::Impl::Impl(Engine& owner_, const Clock& clock_, Random& random_, ledger::Ledger& ledger_, const tools::Catalog& catalog_,
-                   tools::Transport& transport_, Observer& observer_, Metrics& metrics_, Options options_)
-    : owner(owner_), clock(clock_), random(random_), ledger(ledger_), catalog(catalog_), transport(transport_), observer(observer_),
-      metrics(metrics_), options(options_), inbox(options_.inbox), ids(random_), gates(catalog_, random_) {}
+Engine::Impl::Impl(Engine& owner_, const Clock& clock_, Random& random_, ledger::Ledger& ledger_,
+                   const tools::Catalog& catalog_, tools::Transport& transport_, Observer& observer_,
+                   Metrics& metrics_, Options options_)
+    : owner(owner_),
+      clock(clock_),
+      random(random_),
+      ledger(ledger_),
+      catalog(catalog_),
+      transport(transport_),
+      observer(observer_),
+      metrics(metrics_),
+      options(options_),
+      inbox(options_.inbox),
+      ids(random_),
+      gates(catalog_, random_) {}
 
 Live* Engine::Impl::find(std::string_view run_id) {
   const auto it = runs.find(std::string(run_id));
@@ -33,7 +45,7 @@ Result<Live*> Engine::Impl::find_any(std::string_view run_id) {
   live->is_counted = true;
   Live* raw = live.get();
   runs.emplace(raw->run.id, std::move(live));
-  mark(*raw);                                // so that forget_settled() sees it
+  mark(*raw);  // so that forget_settled() sees it
   return raw;
 }
 
@@ -55,6 +67,7 @@ void Engine::Impl::forget_settled() {
   for (Live* live : dirty) {
     if (!live->run.settled() || live->flights != 0) continue;
     if (live->wake) timers.erase({live->wake->ms, live->run.id});
+    if (live->queued) gates.forget(live->run.id);
     runs.erase(std::string(live->run.id));
   }
 }
@@ -68,6 +81,8 @@ void Engine::Impl::advance(Live& live) {
       switch (move.kind) {
         case run::MoveKind::start:
           if (draining) continue;
+          // A step before it in the list may have stopped the run just now.
+          if (run::stopping(live.run)) break;
           start_step(live, move.step);
           break;
         case run::MoveKind::check:
@@ -78,7 +93,8 @@ void Engine::Impl::advance(Live& live) {
           if (draining) continue;
           start_fallback(live, move.step);
           break;
-        default: run::apply(turn, move);
+        default:
+          run::apply(turn, move);
       }
       moved = true;
     }
@@ -100,7 +116,8 @@ Result<void> Engine::Impl::load() {
     live->run = std::move(stored);
     for (run::Step& step : live->run.steps) {
       // Gates and slots are asked again; what waited for them has spent nothing.
-      const bool at_a_gate = step.wait.what == run::WaitFor::slot || step.wait.what == run::WaitFor::storage ||
+      const bool at_a_gate = step.wait.what == run::WaitFor::slot ||
+                             step.wait.what == run::WaitFor::storage ||
                              step.wait.what == run::WaitFor::circuit;
       if (step.status != run::StepStatus::waiting || !at_a_gate) continue;
       step.status = run::StepStatus::pending;
@@ -133,7 +150,7 @@ std::optional<Instant> Engine::Impl::turn() {
   for (Inbox::Item& item : items) item();
   items.clear();
   if (storage_retry && *storage_retry > now) return storage_retry;
-  if (storage_ok)
+  if (storage_ok && !draining)
     while (!timers.empty() && timers.begin()->first <= now.ms) {
       Live* live = find(timers.begin()->second);
       timers.erase(timers.begin());
@@ -145,7 +162,7 @@ std::optional<Instant> Engine::Impl::turn() {
   serve_waiters();
   flush();
   if (storage_retry) return storage_retry;
-  return timers.empty() ? std::nullopt : std::optional<Instant>(Instant{timers.begin()->first});
+  return timers.empty() || draining ? std::nullopt : std::optional<Instant>(Instant{timers.begin()->first});
 }
 
 void Engine::Impl::run_thread() {
@@ -153,7 +170,7 @@ void Engine::Impl::run_thread() {
     const std::optional<Instant> next = turn();
     if (stop) break;
     std::optional<Duration> sleep;
-    if (next) sleep = std::max(kShortestSleep, *next - clock.now());
+    if (next) sleep = std::clamp(*next - clock.now(), kShortestSleep, kLongestSleep);
     inbox.wait(sleep);
   }
 }

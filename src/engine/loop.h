@@ -1,5 +1,6 @@
 #pragma once
-// The loop's state. Everything here is touched by the engine's thread only, but for the inbox and the two flags.
+// The loop's state. Everything here is touched by the engine's thread only, but for the inbox and the two
+// flags.
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -28,10 +29,11 @@ struct Live {
   bool is_new = false;
   bool dirty = false;
   std::uint32_t flights = 0;
-  std::optional<Instant> wake;               // its place in the timers
+  bool queued = false;          // it stands, or stood, in a queue of the gates
+  std::optional<Instant> wake;  // its place in the timers
   run::RunStatus counted = run::RunStatus::queued;
   bool is_counted = false;
-  std::vector<std::int64_t> unknown_since;   // as counted in the gauges
+  std::vector<std::int64_t> unknown_since;  // as counted in the gauges
 };
 
 /// A call that is out.
@@ -39,7 +41,8 @@ struct Flight {
   Live* live = nullptr;
   std::uint32_t step = 0;
   run::Attempt attempt;
-  const ToolPolicy* called = nullptr;        // rules of the tool that was called: the step's, its check's or its fallback's
+  const ToolPolicy* called =
+      nullptr;  // rules of the tool that was called: the step's, its check's or its fallback's
   Kind kind = Kind::plain;
   Permit permit;
   bool held_slot = false;
@@ -54,8 +57,9 @@ struct Lingering {
 };
 
 struct Engine::Impl {
-  Impl(Engine& owner, const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog,
-       tools::Transport& transport, Observer& observer, Metrics& metrics, Options options);
+  Impl(Engine& owner, const Clock& clock, Random& random, ledger::Ledger& ledger,
+       const tools::Catalog& catalog, tools::Transport& transport, Observer& observer, Metrics& metrics,
+       Options options);
 
   // --- loop.cpp ---
   Result<void> load();
@@ -71,13 +75,15 @@ struct Engine::Impl {
   void forget_settled();
 
   // --- dispatch.cpp ---
-  void start_step(Live& live, std::uint32_t step);
+  void start_step(Live& live, std::uint32_t step, bool from_queue = false);
+  void ask_checks(Live& live);
   void start_check(Live& live, std::uint32_t step);
   void start_fallback(Live& live, std::uint32_t step);
   [[nodiscard]] Result<void> freeze(Live& live, std::uint32_t step, const ToolPolicy& policy);
-  void launch(Live& live, std::uint32_t step, AttemptKind kind, const ToolPolicy& called, Kind repeat, run::FrozenRequest request,
-              const CallDeadline& deadline, Permit permit);
-  void closed_circuit(Live& live, std::uint32_t step, const ToolPolicy& policy, Kind kind, const Verge& verge);
+  void launch(Live& live, std::uint32_t step, AttemptKind kind, const ToolPolicy& called, Kind repeat,
+              run::FrozenRequest request, const CallDeadline& deadline, Permit permit);
+  void closed_circuit(Live& live, std::uint32_t step, const ToolPolicy& policy, Kind kind,
+                      const Verge& verge);
   void serve_waiters();
   const ToolPolicy& policy_of(const run::Step& step) const;
   void call_finished(tools::CallId id, Evidence evidence);
@@ -95,10 +101,12 @@ struct Engine::Impl {
   void report();
 
   template <class T>
-  void reply(Answer<T>& answer, Result<T> value) {   // after the commit
+  void reply(Answer<T>& answer, Result<T> value) {  // after the commit
     answers.push_back([a = std::move(answer), v = std::move(value)](const Error* error) mutable {
-      if (error != nullptr) a(std::unexpected(*error));
-      else a(std::move(v));
+      if (error != nullptr)
+        a(std::unexpected(*error));
+      else
+        a(std::move(v));
     });
   }
 
@@ -117,11 +125,12 @@ struct Engine::Impl {
   RunIds ids;
   Gates gates;
   std::unordered_map<std::string, std::unique_ptr<Live>> runs;
-  std::set<std::pair<std::int64_t, std::string>> timers;   // (instant, run id)
+  std::set<std::pair<std::int64_t, std::string>> timers;  // (instant, run id)
   std::unordered_map<tools::CallId, Flight> flights;
   std::unordered_map<tools::CallId, Lingering> lingering;
   std::deque<tools::CallId> lingering_order;
-  std::unordered_map<std::string, std::string> keys;       // submit keys of this turn, not yet in the ledger: owner NUL key -> run id
+  std::unordered_map<std::string, std::string>
+      keys;  // submit keys of this turn, not yet in the ledger: owner NUL key -> run id
   tools::CallId next_call = 1;
 
   // What this turn decided.
@@ -132,7 +141,8 @@ struct Engine::Impl {
   std::vector<Outgoing> outgoing;
   std::vector<tools::CallId> cancels;
   std::vector<std::move_only_function<void(const Error*)>> answers;
-  std::vector<std::pair<std::string, std::move_only_function<void(const Error*)>>> submit_answers;   // by run id
+  std::vector<std::pair<std::string, std::move_only_function<void(const Error*)>>>
+      submit_answers;  // by run id
 
   // Storage that can't be written for now.
   std::atomic<bool> storage_ok{true};
@@ -144,7 +154,7 @@ struct Engine::Impl {
   std::atomic<bool> stop{false};
   std::mutex drained_mutex;
   std::condition_variable drained_wake;
-  bool drained = false;                      // nothing is out any more, and nothing will leave
+  bool drained = false;  // nothing is out any more, and nothing will leave
   std::thread thread;
 
   // Gauges.
@@ -152,7 +162,6 @@ struct Engine::Impl {
   std::multiset<std::int64_t> unknown_since;
   std::multiset<std::int64_t> sent_at;
   Instant last_progress{};
-  std::chrono::steady_clock::time_point last_report{};
 };
 
 }  // namespace holdfast::engine

@@ -6,8 +6,8 @@
 
 namespace holdfast::engine {
 
-/// A call that has been decided. It becomes a tools::Call only in exchange for the proof that its attempt is durable: the output
-/// gate, held by the type.
+/// A call that has been decided. It becomes a tools::Call only in exchange for the proof that its attempt is
+/// durable: the output gate, held by the type.
 class Outgoing {
  public:
   Outgoing(tools::Call call, std::string run_id) : call_(std::move(call)), run_id_(std::move(run_id)) {}

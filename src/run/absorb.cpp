@@ -13,7 +13,8 @@ constexpr Duration kFirstCheckPause{2'000};
 constexpr Duration kLongestCheckPause{300'000};
 
 std::string with_numbers(const Step& step, const std::string& last) {
-  std::string text = std::to_string(step.attempts) + " of " + std::to_string(step.max_attempts) + " attempts made";
+  std::string text =
+      std::to_string(step.attempts) + " of " + std::to_string(step.max_attempts) + " attempts made";
   if (!last.empty()) text += "; the last one: " + last;
   return text;
 }
@@ -35,8 +36,10 @@ void record(Attempt& attempt, const Evidence& evidence, const Judgement& judgeme
 /// The words for step and run: what was seen, and the tool's own text.
 std::string sentence(const Evidence& evidence) {
   std::string text = evidence.detail;
-  if (!evidence.text.empty() && text.find(evidence.text) == std::string::npos) text += (text.empty() ? "" : ": ") + evidence.text;
-  if (!evidence.location.empty() && text.find(evidence.location) == std::string::npos) text += " (Location: " + evidence.location + ")";
+  if (!evidence.text.empty() && text.find(evidence.text) == std::string::npos)
+    text += (text.empty() ? "" : ": ") + evidence.text;
+  if (!evidence.location.empty() && text.find(evidence.location) == std::string::npos)
+    text += " (Location: " + evidence.location + ")";
   return text;
 }
 
@@ -50,7 +53,9 @@ bool used_once(Step& step, std::string_view row) {
   std::size_t at = step.once_rows.find(row);
   while (at != std::string::npos) {
     const std::size_t end = at + row.size();
-    if ((at == 0 || step.once_rows[at - 1] == ' ') && (end == step.once_rows.size() || step.once_rows[end] == ' ')) return true;
+    if ((at == 0 || step.once_rows[at - 1] == ' ') &&
+        (end == step.once_rows.size() || step.once_rows[end] == ' '))
+      return true;
     at = step.once_rows.find(row, end);
   }
   if (!step.once_rows.empty()) step.once_rows += ' ';
@@ -59,28 +64,33 @@ bool used_once(Step& step, std::string_view row) {
 }
 
 /// Again after a wait, as attempts, budget and time allow.
-void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFor what, Duration wait, const std::string& last) {
+void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFor what, Duration wait,
+               const std::string& last) {
   Step& step = turn.run.steps[index];
   if (step.attempts >= step.max_attempts) {
     const bool crashes_only = step.crashes >= step.attempts && step.crashes > 0;
     return give_up(turn, index, policy, crashes_only ? Reason::crash_loop : Reason::attempts_exhausted,
-                   crashes_only ? "ended by a crash " + std::to_string(step.crashes) + " times" : with_numbers(step, last));
+                   crashes_only ? "ended by a crash " + std::to_string(step.crashes) + " times"
+                                : with_numbers(step, last));
   }
   if (turn.run.retry_spent >= turn.run.retry_limit)
     return give_up(turn, index, policy, Reason::retry_budget_exhausted,
-                   "the run's retry budget of " + std::to_string(turn.run.retry_limit) + " is spent; the last attempt: " + last);
+                   "the run's retry budget of " + std::to_string(turn.run.retry_limit) +
+                       " is spent; the last attempt: " + last);
   const Instant at = turn.now + wait;
   if (turn.now >= turn.run.deadline)
-    return give_up(turn, index, policy, Reason::deadline_exceeded,
-                   "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed; the last attempt: " + last);
+    return give_up(
+        turn, index, policy, Reason::deadline_exceeded,
+        "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed; the last attempt: " + last);
   if (at >= turn.run.deadline) {
     const bool asked = what == WaitFor::retry_after;
     return give_up(turn, index, policy, asked ? Reason::rate_limited : Reason::no_time_left,
-                   (asked ? "the server asks to wait until " : "the next attempt would leave at ") + format_rfc3339(at) + " (" +
-                       format_duration(wait) + " from now), and " + format_duration(turn.run.deadline - turn.now) +
+                   (asked ? "the server asks to wait until " : "the next attempt would leave at ") +
+                       format_rfc3339(at) + " (" + format_duration(wait) + " from now), and " +
+                       format_duration(turn.run.deadline - turn.now) +
                        " are left of the run's deadline; the last attempt: " + last);
   }
-  step.status = StepStatus::running;         // so that hold() records the wait also after an equal one
+  step.status = StepStatus::running;  // so that hold() records the wait also after an equal one
   wait_until(turn, index, what, at);
   step.reason = Reason::none;
   step.detail = last;
@@ -96,30 +106,38 @@ void start_checking(Turn& turn, std::uint32_t index) {
 }
 
 /// The attempt was refused or never left, and nothing says so about an earlier one.
-void stop_or_keep_doubt(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason, const std::string& detail) {
+void stop_or_keep_doubt(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason,
+                        const std::string& detail) {
   const Step& step = turn.run.steps[index];
   if (!in_doubt(step)) {
-    const bool by_the_tool = reason == Reason::tool_refused || reason == Reason::tool_error || reason == Reason::tool_not_found ||
-                             reason == Reason::bad_arguments || reason == Reason::result_too_large;
+    const bool by_the_tool = reason == Reason::tool_refused || reason == Reason::tool_error ||
+                             reason == Reason::tool_not_found || reason == Reason::bad_arguments ||
+                             reason == Reason::result_too_large;
     return by_the_tool ? fail(turn, index, reason, detail) : give_up(turn, index, policy, reason, detail);
   }
   if (policy.check) return start_checking(turn, index);
   doubt(turn, index, step.doubt, step.doubt_detail);
 }
 
-void rate_limited(Turn& turn, std::uint32_t index, const ToolPolicy& policy, const Evidence& evidence, const std::string& last) {
+void rate_limited(Turn& turn, std::uint32_t index, const ToolPolicy& policy, const Evidence& evidence,
+                  const std::string& last) {
   Step& step = turn.run.steps[index];
   const auto asked = retry_after_wait(evidence.retry_after, evidence.date, turn.now);
   if (step.hinted_wait_used && !in_doubt(step))
-    return give_up(turn, index, policy, Reason::rate_limited, "limited again after the wait that the server asked for; " + last);
-  if (!asked) return try_again(turn, index, policy, WaitFor::backoff, backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random), last);
+    return give_up(turn, index, policy, Reason::rate_limited,
+                   "limited again after the wait that the server asked for; " + last);
+  if (!asked)
+    return try_again(turn, index, policy, WaitFor::backoff,
+                     backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random), last);
   step.hinted_wait_used = true;
   try_again(turn, index, policy, WaitFor::retry_after, *asked, last);
   if (step.reason == Reason::rate_limited)
-    step.advice = advice(Reason::rate_limited, policy.server + "/" + policy.tool, format_rfc3339(turn.now + *asked));
+    step.advice =
+        advice(Reason::rate_limited, policy.server + "/" + policy.tool, format_rfc3339(turn.now + *asked));
 }
 
-void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement, const ToolPolicy& policy) {
+void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement,
+         const ToolPolicy& policy) {
   Step& step = turn.run.steps[index];
   const std::string seen = sentence(evidence);
   const auto backoff = [&] { return backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random); };
@@ -132,18 +150,27 @@ void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgem
       return try_again(turn, index, policy, WaitFor::backoff, backoff(), seen);
     case Action::retry_once:
     case Action::resend_once:
-      if (!used_once(step, judgement.row)) return try_again(turn, index, policy, WaitFor::backoff, backoff(), seen);
-      return stop_or_keep_doubt(turn, index, policy, judgement.failure == Reason::none ? Reason::attempts_exhausted : judgement.failure, seen);
+      if (!used_once(step, judgement.row))
+        return try_again(turn, index, policy, WaitFor::backoff, backoff(), seen);
+      return stop_or_keep_doubt(
+          turn, index, policy,
+          judgement.failure == Reason::none ? Reason::attempts_exhausted : judgement.failure, seen);
     case Action::wait_once:
       return rate_limited(turn, index, policy, evidence, seen);
     case Action::wait_resend: {
       const auto asked = retry_after_wait(evidence.retry_after, evidence.date, turn.now);
-      return try_again(turn, index, policy, asked ? WaitFor::retry_after : WaitFor::backoff, asked ? *asked : backoff(), seen);
+      return try_again(turn, index, policy, asked ? WaitFor::retry_after : WaitFor::backoff,
+                       asked ? *asked : backoff(), seen);
     }
     case Action::check:
       if (in_doubt(step)) return start_checking(turn, index);
-      return stop_or_keep_doubt(turn, index, policy, judgement.failure == Reason::none ? Reason::attempts_exhausted : judgement.failure, seen);
+      return stop_or_keep_doubt(
+          turn, index, policy,
+          judgement.failure == Reason::none ? Reason::attempts_exhausted : judgement.failure, seen);
     case Action::unknown:
+      if (!in_doubt(step))
+        return fail(turn, index, Reason::result_lost,
+                    seen);  // it landed: the join knows more than this attempt
       return doubt(turn, index, step.doubt, step.doubt_detail);
     case Action::stop:
       return stop_or_keep_doubt(turn, index, policy, judgement.failure, seen);
@@ -156,7 +183,7 @@ void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgem
     case Action::repair_session:
       if (step.session_repaired) return stop_or_keep_doubt(turn, index, policy, Reason::tool_refused, seen);
       step.session_repaired = true;
-      step.ordered = true;                   // the one repeat is a row and does not count
+      step.ordered = true;  // the one repeat is a row and does not count
       step.status = StepStatus::pending;
       step.wait = {};
       return turn.changes.touch(index);
@@ -164,7 +191,8 @@ void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgem
 }
 
 /// A verdict on the write before what to do about it: the join of this attempt with the earlier ones.
-void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement, const Attempt& attempt) {
+void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement,
+          const Attempt& attempt) {
   Step& step = turn.run.steps[index];
   if (step.effect != Effect::write) return;
   Write& write = ensure_write(turn.run, index);
@@ -173,7 +201,8 @@ void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judge
       write.last_sent_at = turn.now;
       if (write.state == WriteState::landed) return;
       if (step.doubt == Reason::none) {
-        step.doubt = attempt.clipped && evidence.failure == Failure::timeout ? Reason::deadline_in_flight : judgement.doubt;
+        step.doubt = attempt.clipped && evidence.failure == Failure::timeout ? Reason::deadline_in_flight
+                                                                             : judgement.doubt;
         if (step.doubt == Reason::none) step.doubt = Reason::ambiguous_answer;
         step.doubt_detail = sentence(evidence);
       }
@@ -250,25 +279,40 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
 
 Kind kind_of(const Step& step, const ToolPolicy& policy) {
   if (step.effect == Effect::read) return Kind::read;
-  return policy.effect == Effect::read ? Kind::plain : policy.kind();
+  if (policy.effect == Effect::read) return Kind::plain;
+  // Frozen without the key: the tool can't recognise these bytes, whatever its rules say by now.
+  const bool frozen = step.write && !step.write->request.head.empty();
+  if (policy.kind() == Kind::keyed && frozen && !step.write->keyed)
+    return policy.check ? Kind::checkable : Kind::plain;
+  return policy.kind();
 }
 
 Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now) {
   Readiness r;
   r.kind = kind_of(step, policy);
-  if (step.effect == Effect::read && policy.effect == Effect::write) {
+  if (step.effect == Effect::read && policy.effect == Effect::write && policy.declared) {
     r.what = Readiness::What::fail;
     r.reason = Reason::bad_arguments;
-    r.detail = "the tool was a read when the run was submitted and is declared a write now: submit the run again";
+    r.detail =
+        "the tool was a read when the run was submitted and is declared a write now: submit the run again";
     return r;
   }
   const bool doubtful = in_doubt(step);
-  if (r.kind == Kind::keyed && doubtful && step.write && step.write->first_sent_at &&
-      now - *step.write->first_sent_at > policy.key->retention) {
+  const bool landed = step.write && step.write->state == WriteState::landed;
+  const bool expired = r.kind == Kind::keyed && step.write && step.write->first_sent_at &&
+                       now - *step.write->first_sent_at > policy.key->retention;
+  if (landed && (r.kind != Kind::keyed || expired)) {
+    r.what = Readiness::What::fail;
+    r.reason = Reason::result_lost;
+    r.detail = "the write landed, its result is lost, and asking again needs a key that the tool still knows";
+    return r;
+  }
+  if (expired && doubtful) {
     if (!policy.check) {
       r.what = Readiness::What::doubt;
       r.reason = Reason::key_expired;
-      r.detail = "the key is older than the " + format_duration(policy.key->retention) + " for which the tool keeps it";
+      r.detail = "the key is older than the " + format_duration(policy.key->retention) +
+                 " for which the tool keeps it";
       return r;
     }
     r.kind = Kind::checkable;
@@ -286,7 +330,8 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
   if (step.attempts > 0 && !step.ordered && run.retry_spent >= run.retry_limit) {
     r.what = Readiness::What::fail;
     r.reason = Reason::retry_budget_exhausted;
-    r.detail = "the run's retry budget of " + std::to_string(run.retry_limit) + " is spent; the last attempt: " + step.detail;
+    r.detail = "the run's retry budget of " + std::to_string(run.retry_limit) +
+               " is spent; the last attempt: " + step.detail;
     return r;
   }
   const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
@@ -294,14 +339,14 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
   if (!enough_time(r.kind, own, left)) {
     r.what = Readiness::What::fail;
     r.reason = Reason::no_time_left;
-    r.detail = "a write with a deadline of " + format_duration(own) + " is not started with " + format_duration(left) +
-               " left of the run's deadline";
+    r.detail = "a write with a deadline of " + format_duration(own) + " is not started with " +
+               format_duration(left) + " left of the run's deadline";
   }
   return r;
 }
 
-void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence, const Judgement& judgement,
-                 const ToolPolicy& policy) {
+void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
+                 const Judgement& judgement, const ToolPolicy& policy) {
   Step& step = turn.run.steps[index];
   record(attempt, evidence, judgement, turn.now);
   step.in_flight = false;
@@ -313,11 +358,30 @@ void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Eviden
   if (terminal(step.status)) return;
 
   join(turn, index, evidence, judgement, attempt);
+  if (turn.run.cancel_requested && evidence.failure == Failure::cancelled)
+    return apply(turn, {MoveKind::cancel, index});
   const bool timed_out_by_run = attempt.clipped && evidence.failure == Failure::timeout;
   if (timed_out_by_run && judgement.verdict != Verdict::landed)
     return fail(turn, index, Reason::deadline_exceeded,
-                "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed while the call was out; " + sentence(evidence));
+                "the run's deadline " + format_rfc3339(turn.run.deadline) +
+                    " passed while the call was out; " + sentence(evidence));
   act(turn, index, evidence, judgement, policy);
+}
+
+void interrupt(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
+               const Judgement& judgement) {
+  Step& step = turn.run.steps[index];
+  record(attempt, evidence, judgement, turn.now);
+  step.in_flight = false;
+  turn.changes.touch(index);
+  if (terminal(step.status)) return;
+  if (attempt.kind == AttemptKind::check) {
+    step.next_check = turn.now;
+    return;
+  }
+  step.wait = {};
+  step.status = attempt.kind == AttemptKind::fallback ? StepStatus::waiting : StepStatus::pending;
+  step.ordered = attempt.kind != AttemptKind::fallback;
 }
 
 Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule) {
@@ -330,13 +394,17 @@ Finding read_check(const Evidence& evidence, const Judgement& judgement, const C
   return equal != rule.found.negate ? Finding::found : Finding::absent;
 }
 
-void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence, const Judgement& judgement,
-                  const ToolPolicy& policy) {
+void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
+                  const Judgement& judgement, const ToolPolicy& policy) {
   Step& step = turn.run.steps[index];
   record(attempt, evidence, judgement, turn.now);
   step.in_flight = false;
   turn.changes.touch(index);
   if (!in_doubt(step) || !step.write || terminal(step.status)) return;
+  if (!policy.check) {  // the configuration has lost it since the check left
+    step.next_check.reset();
+    return doubt(turn, index, step.doubt, step.doubt_detail);
+  }
   const CheckRule& rule = *policy.check;
   const Finding finding = read_check(evidence, judgement, rule);
   Write& write = *step.write;
@@ -350,7 +418,8 @@ void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evide
     step.next_check.reset();
     settle_write(turn, index, WriteState::not_landed, "check");
     step.status = StepStatus::running;
-    if (turn.run.cancel_requested) return settle_step(turn, index, StepStatus::cancelled, Reason::cancelled, "proven absent by the check");
+    if (turn.run.cancel_requested)
+      return settle_step(turn, index, StepStatus::cancelled, Reason::cancelled, "proven absent by the check");
     return try_again(turn, index, policy, WaitFor::backoff, Duration{0}, "proven absent by the check");
   }
   if (!settled) {
@@ -359,14 +428,18 @@ void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evide
     return;
   }
   Duration pause = kFirstCheckPause;
-  for (std::uint32_t i = 2; i < step.checks && pause < kLongestCheckPause; ++i) pause = std::min(pause * 2, kLongestCheckPause);
+  for (std::uint32_t i = 2; i < step.checks && pause < kLongestCheckPause; ++i)
+    pause = std::min(pause * 2, kLongestCheckPause);
   const Instant again = turn.now + pause;
-  if (again > write.last_sent_at.value_or(turn.now) + rule.ask_for) step.next_check.reset();
-  else step.next_check = again;
+  if (again > write.last_sent_at.value_or(turn.now) + rule.ask_for)
+    step.next_check.reset();
+  else
+    step.next_check = again;
   doubt(turn, index, step.doubt, step.doubt_detail);
 }
 
-void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence, const Judgement& judgement) {
+void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
+                     const Judgement& judgement) {
   Step& step = turn.run.steps[index];
   record(attempt, evidence, judgement, turn.now);
   step.in_flight = false;
@@ -377,14 +450,17 @@ void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Ev
   fail(turn, index, step.reason == Reason::none ? Reason::attempts_exhausted : step.reason, step.detail);
 }
 
-bool absorb_late(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence, const Judgement& judgement) {
+bool absorb_late(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
+                 const Judgement& judgement) {
   Step& step = turn.run.steps[index];
   attempt.late = true;
-  attempt.late_detail = "an answer arrived " + format_duration(turn.now - attempt.finished_at.value_or(attempt.started_at)) +
+  attempt.late_detail = "an answer arrived " +
+                        format_duration(turn.now - attempt.finished_at.value_or(attempt.started_at)) +
                         " after the call was given up" + (evidence.text.empty() ? "" : ": " + evidence.text);
   add_event(turn, "attempt.late_answer", step.spec.id, "{\"attempt\":" + std::to_string(attempt.n) + "}");
   const bool positive = judgement.verdict == Verdict::ok;
-  if (!positive || step.effect != Effect::write || turn.run.settled() || step.in_flight || !in_doubt(step)) return false;
+  if (!positive || step.effect != Effect::write || turn.run.settled() || step.in_flight || !in_doubt(step))
+    return false;
   if (step.status != StepStatus::unknown && step.status != StepStatus::waiting) return false;
   landed_from_outside(turn, index, evidence.result, "late answer");
   return true;

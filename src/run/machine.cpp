@@ -1,6 +1,7 @@
 #include "holdfast/run/machine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "holdfast/core/ids.h"
 #include "holdfast/core/intent_key.h"
@@ -26,19 +27,28 @@ bool terminal(StepStatus status) {
 }
 
 bool stops_run(const Step& step) {
-  return step.status == StepStatus::failed && (step.spec.on_failure == OnFailure::stop || step.reason == Reason::abandoned ||
-                                               step.reason == Reason::deadline_exceeded);
+  return step.status == StepStatus::failed &&
+         (step.spec.on_failure == OnFailure::stop || step.reason == Reason::abandoned ||
+          step.reason == Reason::deadline_exceeded);
+}
+
+bool stops(const Run& run, const Step& step) {
+  if (run.mode == Mode::plan) return stops_run(step);
+  return step.status == StepStatus::failed && step.reason == Reason::abandoned;
 }
 
 bool stopping(const Run& run) {
   if (run.cancel_requested) return true;
-  return run.mode == Mode::plan && std::any_of(run.steps.begin(), run.steps.end(), stops_run);
+  return std::any_of(run.steps.begin(), run.steps.end(), [&](const Step& step) { return stops(run, step); });
 }
 
-bool in_doubt(const Step& step) { return step.effect == Effect::write && step.doubt != Reason::none; }
+bool in_doubt(const Step& step) {
+  return step.effect == Effect::write && step.doubt != Reason::none;
+}
 
 bool fallback_due(const Step& step) {
-  return step.status == StepStatus::waiting && step.wait.what == WaitFor::none && step.reason != Reason::none && !step.in_flight;
+  return step.status == StepStatus::waiting && step.wait.what == WaitFor::none &&
+         step.reason != Reason::none && !step.in_flight;
 }
 
 namespace {
@@ -56,10 +66,12 @@ bool startable(const Run& run, const Step& step, Instant now) {
 
 bool check_due(const Step& step, Instant now) {
   return in_doubt(step) && !step.in_flight && step.next_check && *step.next_check <= now &&
-         (step.status == StepStatus::waiting || (step.status == StepStatus::unknown && step.write && step.write->open));
+         (step.status == StepStatus::waiting ||
+          (step.status == StepStatus::unknown && step.write && step.write->open));
 }
 
-std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, bool stop, bool any_unknown, Instant now) {
+std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, bool stop, bool any_unknown,
+                            Instant now) {
   const Step& step = run.steps[index];
   if (terminal(step.status) || step.in_flight) return std::nullopt;
   if (check_due(step, now) && (step.status == StepStatus::unknown || !(expired || run.cancel_requested)))
@@ -69,7 +81,8 @@ std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, b
   if (stop) return Move{MoveKind::skip, index};
   if (expired) {
     // Steps not begun wait for the verdict on an unknown write: it may come with a new deadline.
-    if (step.status == StepStatus::pending && (any_unknown || !dependencies_met(run, step))) return std::nullopt;
+    if (step.status == StepStatus::pending && (any_unknown || !dependencies_met(run, step)))
+      return std::nullopt;
     return Move{MoveKind::expire, index};
   }
   if (fallback_due(step)) return Move{MoveKind::fallback, index};
@@ -78,7 +91,8 @@ std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, b
 }
 
 bool all_over(const Run& run) {
-  return std::all_of(run.steps.begin(), run.steps.end(), [](const Step& s) { return terminal(s.status) && !s.in_flight; });
+  return std::all_of(run.steps.begin(), run.steps.end(),
+                     [](const Step& s) { return terminal(s.status) && !s.in_flight; });
 }
 
 }  // namespace
@@ -93,7 +107,7 @@ std::vector<Move> next(const Run& run, Instant now) {
   for (std::uint32_t i = 0; i < run.steps.size(); ++i)
     if (const auto move = move_of(run, i, expired, stop, any_unknown, now)) moves.push_back(*move);
   if (!moves.empty() || !all_over(run)) return moves;
-  if (run.mode == Mode::plan || run.cancel_requested || expired) moves.push_back(Move{MoveKind::settle});
+  if (run.mode == Mode::plan || stop || expired) moves.push_back(Move{MoveKind::settle});
   return moves;
 }
 
@@ -104,11 +118,14 @@ std::optional<Instant> wake_at(const Run& run) {
     if (at && (!earliest || *at < *earliest)) earliest = at;
   };
   bool someone_can_expire = run.mode == Mode::open && all_over(run);
+  const bool any_unknown = std::any_of(run.steps.begin(), run.steps.end(),
+                                       [](const Step& s) { return s.status == StepStatus::unknown; });
   for (const Step& step : run.steps) {
     if (terminal(step.status) || step.in_flight) continue;
     if (in_doubt(step)) consider(step.next_check);
     if (step.status == StepStatus::unknown) continue;
-    someone_can_expire = true;
+    // Steps not begun outlive the deadline while a verdict is awaited.
+    someone_can_expire |= step.status != StepStatus::pending || !any_unknown;
     if (step.status == StepStatus::waiting) consider(step.wait.until);
   }
   if (someone_can_expire) consider(run.deadline);
@@ -186,7 +203,8 @@ void settle_step(Turn& turn, std::uint32_t index, StepStatus status, Reason reas
   step.wait = {};
   step.next_check.reset();
   step.ordered = false;
-  step.advice = status == StepStatus::succeeded ? std::string{} : advice(reason, step.spec.server + "/" + step.spec.tool, "");
+  step.advice = status == StepStatus::succeeded ? std::string{}
+                                                : advice(reason, step.spec.server + "/" + step.spec.tool, "");
   turn.changes.touch(index);
   add_event(turn, "step.settled", step.spec.id, status_data(word(status), reason));
 }
@@ -259,23 +277,36 @@ void hold(Turn& turn, std::uint32_t index, Wait wait) {
   add_event(turn, "step.waiting", step.spec.id, wait_data(wait));
 }
 
-void wait_until(Turn& turn, std::uint32_t index, WaitFor what, Instant until) { hold(turn, index, Wait{what, until}); }
+void wait_until(Turn& turn, std::uint32_t index, WaitFor what, Instant until) {
+  hold(turn, index, Wait{what, until});
+}
+
+namespace {
+
+/// An attempt landed or may have: fail() then says landed or unknown.
+bool known_sent(const Step& step) {
+  return in_doubt(step) || (step.write && step.write->state == WriteState::landed);
+}
+
+}  // namespace
 
 void apply(Turn& turn, Move move) {
   if (move.kind == MoveKind::settle) return refresh(turn);
   Step& step = turn.run.steps[move.step];
   switch (move.kind) {
     case MoveKind::skip:
-      if (in_doubt(step)) return doubt(turn, move.step, step.doubt, step.doubt_detail);
+      if (known_sent(step)) return fail(turn, move.step, Reason::result_lost, step.detail);
       if (step.write) settle_write(turn, move.step, WriteState::not_landed, "run");
-      return settle_step(turn, move.step, StepStatus::skipped, Reason::step_failed, "an earlier step stopped the run");
+      return settle_step(turn, move.step, StepStatus::skipped, Reason::step_failed,
+                         "an earlier step stopped the run");
     case MoveKind::cancel:
-      if (in_doubt(step)) return doubt(turn, move.step, step.doubt, step.doubt_detail);
+      if (known_sent(step)) return fail(turn, move.step, Reason::result_lost, step.detail);
       if (step.write) settle_write(turn, move.step, WriteState::not_landed, "run");
       return settle_step(turn, move.step, StepStatus::cancelled, Reason::cancelled, "the run was cancelled");
     case MoveKind::expire:
-      return fail(turn, move.step, Reason::deadline_exceeded,
-                  "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed before the step was done");
+      return fail(
+          turn, move.step, Reason::deadline_exceeded,
+          "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed before the step was done");
     default:
       return;
   }
@@ -286,7 +317,7 @@ namespace {
 /// The step that decided the run's state, for reason and detail.
 const Step* decisive(const Run& run, RunStatus status) {
   for (const Step& step : run.steps) {
-    if (status == RunStatus::failed && stops_run(step)) return &step;
+    if (status == RunStatus::failed && stops(run, step)) return &step;
     if (status == RunStatus::unknown && step.status == StepStatus::unknown) return &step;
   }
   return nullptr;
@@ -296,7 +327,8 @@ Wait earliest_wait(const Run& run) {
   Wait best;
   for (const Step& step : run.steps) {
     if (step.status != StepStatus::waiting || step.wait.what == WaitFor::none) continue;
-    const bool better = best.what == WaitFor::none || (step.wait.until && (!best.until || *step.wait.until < *best.until));
+    const bool better =
+        best.what == WaitFor::none || (step.wait.until && (!best.until || *step.wait.until < *best.until));
     if (better) best = step.wait;
   }
   return best;
@@ -306,7 +338,8 @@ RunStatus status_of(const Run& run, Instant now, Wait& wait) {
   bool flying = false, waiting = false, unknown = false, pending = false;
   for (const Step& step : run.steps) {
     // A check of an unknown write runs beside the doubt: it does not make the run busy again.
-    if (step.status == StepStatus::running || (step.in_flight && step.status != StepStatus::unknown && !terminal(step.status)))
+    if (step.status == StepStatus::running ||
+        (step.in_flight && step.status != StepStatus::unknown && !terminal(step.status)))
       flying = true;
     waiting |= step.status == StepStatus::waiting;
     unknown |= step.status == StepStatus::unknown;
@@ -323,8 +356,8 @@ RunStatus status_of(const Run& run, Instant now, Wait& wait) {
   }
   if (pending) return RunStatus::queued;
   if (run.cancel_requested) return RunStatus::cancelled;
-  if (run.mode == Mode::plan)
-    return std::any_of(run.steps.begin(), run.steps.end(), stops_run) ? RunStatus::failed : RunStatus::succeeded;
+  if (stopping(run)) return RunStatus::failed;
+  if (run.mode == Mode::plan) return RunStatus::succeeded;
   if (now >= run.deadline) return RunStatus::failed;
   wait = Wait{WaitFor::client, std::nullopt};
   return RunStatus::waiting;
@@ -344,19 +377,21 @@ void refresh(Turn& turn) {
   if (run.settled()) return;
   Wait wait;
   const RunStatus status = status_of(run, turn.now, wait);
-  if (!run.started_at && std::any_of(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.rows > 0; })) {
+  if (!run.started_at &&
+      std::any_of(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.rows > 0; })) {
     run.started_at = turn.now;
     turn.changes.run = true;
   }
-  if (status == run.status && wait == run.wait) return;
+  if (status == run.status && wait == run.wait && status != RunStatus::unknown) return;
   const bool entered = status != run.status;
   run.status = status;
   run.wait = wait;
-  run.reason = Reason::none;
-  run.detail.clear();
+  const Reason old_reason = std::exchange(run.reason, Reason::none);
+  const std::string old_detail = std::exchange(run.detail, {});
   if (const Step* step = decisive(run, status)) {
     run.reason = step->reason;
-    run.detail = "step " + step->spec.id + ": " + (step->detail.empty() ? std::string(word(step->reason)) : step->detail);
+    run.detail = "step " + step->spec.id + ": " +
+                 (step->detail.empty() ? std::string(word(step->reason)) : step->detail);
   } else if (status == RunStatus::cancelled) {
     run.reason = Reason::cancelled;
     run.detail = run.cancel_reason;
@@ -368,8 +403,12 @@ void refresh(Turn& turn) {
     run.finished_at = turn.now;
     if (run.mode == Mode::plan && status == RunStatus::succeeded) run.result = plan_result(run);
   }
+  if (!entered && status == RunStatus::unknown) {
+    turn.changes.run |= run.reason != old_reason || run.detail != old_detail;
+    return;
+  }
   turn.changes.run = true;
-  if (entered || status == RunStatus::waiting) announce(turn, status);
+  announce(turn, status);
 }
 
 }  // namespace holdfast::run

@@ -8,8 +8,8 @@ namespace holdfast::run {
 /// A failure that stops the run: of a step with on_failure stop, an abandoned write, or the run's own
 /// deadline.
 [[nodiscard]] bool stops_run(const Step& step);
-/// The run starts nothing new: cancelled, or stopped by a failure.
-[[nodiscard]] bool stopping(const Run& run);
+/// stops_run() where the run is a plan; an open run goes on after every failure but an abandoned write.
+[[nodiscard]] bool stops(const Run& run, const Step& step);
 [[nodiscard]] bool in_doubt(const Step& step);
 /// A read has given up and its fallback has not been asked yet. Derived, so that it survives a restart.
 [[nodiscard]] bool fallback_due(const Step& step);

@@ -112,6 +112,7 @@ ServerConfig read_server(Problems& problems, const Node& node, const std::string
     probe->finish();
   }
   server.fallback_tool = unnamed_tool(server, rules);
+  server.fallback_tool.policy.declared = false;
   if (auto tools = read_section(section, "tools")) {
     for (const auto& [tool, described] : tools->members()) {
       if (!is_name(tool))

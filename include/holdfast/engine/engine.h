@@ -86,6 +86,8 @@ class Engine final : public tools::CallSink {
 
   /// `planned` has no id and no seq yet. Errors: `key_reused` (its message names the owning run).
   void submit(run::Run planned, Answer<Submitted> answer);
+  /// The run that a submit key owns, for a body that can't be planned (any more): nullopt when the key is unknown. Error `key_reused`.
+  void replay(std::string owner, std::string key, std::string digest, Answer<std::optional<Submitted>> answer);
   /// Open runs only. `bind` reads the step against the run's steps as they are, on the engine's thread; its
   /// error is the answer. Errors: `run_not_found`, `step_reused`, `run_settled`, `not_open`.
   using Bind = std::move_only_function<Result<run::Step>(const run::Run&)>;

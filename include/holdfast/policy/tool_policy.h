@@ -67,6 +67,7 @@ struct ToolPolicy {
   std::string server;
   std::string tool;
   Effect effect = Effect::write;
+  bool declared = true;  // by the configuration; false: what a live server says may still change it
   Duration deadline{3'000};
   std::uint32_t max_attempts = 3;
   Backoff backoff;

@@ -53,6 +53,8 @@ struct Move {
 /// Everything that is right to do now, in the order of the steps. Empty when the run waits or is settled.
 /// Pure.
 [[nodiscard]] std::vector<Move> next(const Run& run, Instant now);
+/// The run starts nothing new: it is being cancelled, or a failure stopped it.
+[[nodiscard]] bool stopping(const Run& run);
 /// Carries out a move that needs no tool: skip, cancel, expire, settle.
 void apply(Turn& turn, Move move);
 /// When next() may have something new to say by itself; nullopt: never.
@@ -79,6 +81,8 @@ struct Readiness {
 /// What one call showed. Fills in the attempt's row and moves the step.
 void absorb_call(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence,
                  const Judgement& judgement, const ToolPolicy& policy);
+/// A call of a read that we ended to shut down: it leaves again in the next life, and that counts against nothing.
+void interrupt(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence, const Judgement& judgement);
 /// What a check showed.
 enum class Finding { found, absent, inconclusive };
 [[nodiscard]] Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule);

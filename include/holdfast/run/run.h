@@ -83,6 +83,7 @@ struct Write {
   std::string key;
   WriteState state = WriteState::intended;
   FrozenRequest request;
+  bool keyed = false;                        // the key goes with the frozen request
   std::optional<Instant> first_sent_at;  // of the key: retention counts from here
   std::optional<Instant> last_sent_at;   // the last possible delivery: `settle` counts from its end
   std::optional<Instant> unknown_since;

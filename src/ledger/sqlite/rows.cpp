@@ -19,7 +19,7 @@ constexpr std::string_view kStepState =
     "wait_until, result, degraded, doubt, "
     "doubt_detail, hinted_wait_used, session_repaired, ordered, once_rows, checks, next_check, crashes";
 constexpr std::string_view kWriteState =
-    "key, state, request_head, request_body, first_sent_at, last_sent_at, unknown_since, resolution, "
+    "key, state, request_head, request_body, keyed, first_sent_at, last_sent_at, unknown_since, resolution, "
     "resolution_note, resolved_by, "
     "resolved_at, open";
 constexpr std::string_view kAttemptState =

@@ -35,7 +35,7 @@ void step_state(S& s, F&& f) {
 
 template <class W, class F>
 void write_state(W& w, F&& f) {
-  f(w.key, w.state, w.request.head, w.request.body, w.first_sent_at, w.last_sent_at, w.unknown_since,
+  f(w.key, w.state, w.request.head, w.request.body, w.keyed, w.first_sent_at, w.last_sent_at, w.unknown_since,
     w.resolution, w.resolution_note, w.resolved_by, w.resolved_at, w.open);
 }
 

@@ -31,7 +31,9 @@ void HttpLink::abandon(std::uint64_t id) {
 void HttpLink::connect(Instant deadline) {
   ++round_;
   state_ = State::connecting;
-  deadline_ = std::min(deadline, clock_.now() + kLongestConnect);
+  // Each waiting call ends its own wait; the connect is for all of them.
+  deadline_ = clock_.now() + kLongestConnect;
+  first_deadline_ = std::min(deadline, deadline_);
   protocol_ = {};
   if (!era_) return discover();
   if (*era_ == Era::legacy) return initialize();
@@ -55,7 +57,7 @@ void HttpLink::discover() {
   const Instant now = clock_.now();
   // A server that swallows what it does not know must leave time for `initialize`.
   const Instant until =
-      now + std::min(kLongestDiscover, Duration{std::max<std::int64_t>(1, (deadline_ - now).count() / 2)});
+      now + std::min(kLongestDiscover, Duration{std::max<std::int64_t>(1, (first_deadline_ - now).count() / 2)});
   start(post_request(server_, modern, "server/discover", {}, discover_message(id)), id, until,
         [this, modern](RpcReply reply) {
           const Evidence& e = reply.evidence;

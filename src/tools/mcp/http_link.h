@@ -63,6 +63,7 @@ class HttpLink : public std::enable_shared_from_this<HttpLink> {
   std::int64_t last_id_ = 0;
   std::uint64_t round_ = 0;  // answers to an earlier connect are ignored
   Instant deadline_{};
+  Instant first_deadline_{};  // of the call that began the connect: discovery must leave it time for `initialize`
   RequestId request_ = 0;
   std::map<std::uint64_t, Waiter> waiters_;
   std::map<std::uint64_t, Waiter> list_waiters_;

@@ -86,6 +86,10 @@ struct FakeCommands final : api::Commands {
     ++calls;
     return added;
   }
+  [[nodiscard]] Result<std::optional<engine::Submitted>> replay(std::string, std::string key,
+                                                                std::string) override {
+    return key == "known" ? std::optional(engine::Submitted{"run_00000000000000000000000000", true}) : std::nullopt;
+  }
   [[nodiscard]] Result<void> finish(std::string, std::string, run::RunStatus, std::string, std::string,
                                     std::string) override {
     ++calls;

@@ -1,13 +1,12 @@
 #pragma once
 #include <catch2/catch.hpp>
-
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 
-#include "holdfast/engine/engine.h"
 #include "holdfast/core/ids.h"
+#include "holdfast/engine/engine.h"
 #include "holdfast/run/plan.h"
 
 namespace holdfast::testing {
@@ -53,8 +52,8 @@ class NoMetrics final : public engine::Metrics {
   void fallback(std::string_view, std::string_view) override {}
   void circuit(std::string_view, std::string_view, BreakerState, bool) override {}
   void committed(double, std::size_t) override { ++commits; }
-  void gauges(const engine::RunsByStatus& o, std::uint64_t unknown, std::optional<Instant>, std::optional<Instant>, Instant,
-              std::uint64_t) override {
+  void gauges(const engine::RunsByStatus& o, std::uint64_t unknown, std::optional<Instant>,
+              std::optional<Instant>, Instant, std::uint64_t) override {
     open = o;
     unknown_writes = unknown;
   }
@@ -79,8 +78,11 @@ class SwitchLedger final : public ledger::Ledger {
   }
   Result<Open> load_open() override { return inner_.load_open(); }
   Result<std::optional<run::Run>> load(std::string_view id) override { return inner_.load(id); }
-  Result<std::optional<Submission>> find_submission(std::string_view o, std::string_view k) override { return inner_.find_submission(o, k); }
-  Result<std::optional<run::Attempt>> find_attempt(std::int64_t r, std::uint32_t s, std::uint32_t n) override {
+  Result<std::optional<Submission>> find_submission(std::string_view o, std::string_view k) override {
+    return inner_.find_submission(o, k);
+  }
+  Result<std::optional<run::Attempt>> find_attempt(std::int64_t r, std::uint32_t s,
+                                                   std::uint32_t n) override {
     return inner_.find_attempt(r, s, n);
   }
   void checkpoint_if_due() override { inner_.checkpoint_if_due(); }
@@ -105,16 +107,19 @@ servers:
 
 /// One life of the product without sockets and threads.
 struct Life {
-  explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100) : clock(clock_) {
+  explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100)
+      : clock(clock_) {
     auto db = ledger::open_sqlite({(folder / "holdfast.db").string(), 1, true});
     if (!db) FAIL(db.error().message);
     opened = std::move(*db);
     ledger.emplace(*opened.ledger);
     std::ofstream(folder / "c.yaml") << kConfig;
-    auto config = tools::load_config((folder / "c.yaml").string(), [](const std::string&) -> const char* { return nullptr; });
+    auto config = tools::load_config((folder / "c.yaml").string(),
+                                     [](const std::string&) -> const char* { return nullptr; });
     if (!config) FAIL(config.error().message);
     catalog.emplace(std::move(*config));
-    engine.emplace(clock, *random, *ledger, *catalog, transport, observer, metrics, engine::Options{inbox, Duration{1'000}});
+    engine.emplace(clock, *random, *ledger, *catalog, transport, observer, metrics,
+                   engine::Options{inbox, Duration{1'000}});
     REQUIRE(engine->load());
   }
 
@@ -134,10 +139,12 @@ struct Life {
   }
 
   /// A chain of steps of these tools; nullopt when the engine refused it.
-  std::optional<Result<engine::Submitted>> submit(const std::vector<std::string>& tools, const std::string& key = {}) {
+  std::optional<Result<engine::Submitted>> submit(const std::vector<std::string>& tools,
+                                                  const std::string& key = {}) {
     std::string steps;
     for (std::size_t i = 0; i < tools.size(); ++i)
-      steps += (i ? "," : "") + ("{\"id\":\"s" + std::to_string(i)) + "\",\"server\":\"api\",\"tool\":\"" + tools[i] + "\",\"args\":{\"n\":1.50}}";
+      steps += (i ? "," : "") + ("{\"id\":\"s" + std::to_string(i)) + "\",\"server\":\"api\",\"tool\":\"" +
+               tools[i] + "\",\"args\":{\"n\":1.50}}";
     run::Run planned = plan("{\"name\":\"t\",\"steps\":[" + steps + "]}");
     planned.submit_key = key;
     auto answer = std::make_shared<std::optional<Result<engine::Submitted>>>();

@@ -19,12 +19,14 @@ TEST_CASE("an attempt's row can be read before its call leaves, and a run before
     CHECK(rows->back().delivery == Delivery::in_flight);
   };
   bool answered = false;
-  life.engine->submit(life.plan(R"({"steps":[{"id":"a","server":"api","tool":"plain"},{"id":"b","server":"api","tool":"keyed"}]})"),
-                      [&](Result<engine::Submitted> r) {
-                        REQUIRE(r);
-                        CHECK(life.stored(r->run_id).status == run::RunStatus::running);
-                        answered = true;
-                      });
+  life.engine->submit(
+      life.plan(
+          R"({"steps":[{"id":"a","server":"api","tool":"plain"},{"id":"b","server":"api","tool":"keyed"}]})"),
+      [&](Result<engine::Submitted> r) {
+        REQUIRE(r);
+        CHECK(life.stored(r->run_id).status == run::RunStatus::running);
+        answered = true;
+      });
   CHECK_FALSE(answered);
   (void)life.engine->turn();
   CHECK(answered);
@@ -48,7 +50,9 @@ TEST_CASE("a run of N steps takes N+1 commits, and runs that gather share one") 
   CHECK(life.metrics.commits == before + 1);
 }
 
-TEST_CASE("what was out when the process ended is a crash: plain is unknown, keyed goes again with the same bytes") {
+TEST_CASE(
+    "what was out when the process ended is a crash: plain is unknown, keyed goes again with the same "
+    "bytes") {
   Folder folder;
   HandClock clock;
   std::string plain, keyed;
@@ -161,7 +165,8 @@ TEST_CASE("one submit key makes one run, also within a turn") {
     run::Run planned = life.plan(R"({"steps":[{"id":"a","server":"api","tool":"plain"}]})");
     planned.submit_key = "k";
     if (i == 2) planned.submit_digest = "another";
-    life.engine->submit(std::move(planned), [&](Result<engine::Submitted> r) { answers.push_back(std::move(r)); });
+    life.engine->submit(std::move(planned),
+                        [&](Result<engine::Submitted> r) { answers.push_back(std::move(r)); });
   }
   (void)life.engine->turn();
   REQUIRE(answers.size() == 3);
@@ -189,9 +194,10 @@ TEST_CASE("a full inbox refuses and says so") {
   Life life(folder.path, clock, 2);
   int overloaded = 0;
   for (int i = 0; i < 5; ++i)
-    life.engine->submit(life.plan(R"({"steps":[{"id":"a","server":"api","tool":"plain"}]})"), [&](Result<engine::Submitted> r) {
-      if (!r && r.error().code == "overloaded") ++overloaded;
-    });
+    life.engine->submit(life.plan(R"({"steps":[{"id":"a","server":"api","tool":"plain"}]})"),
+                        [&](Result<engine::Submitted> r) {
+                          if (!r && r.error().code == "overloaded") ++overloaded;
+                        });
   CHECK(overloaded == 3);
   (void)life.engine->turn();
   CHECK(life.transport.calls.size() == 2);
@@ -239,4 +245,71 @@ TEST_CASE("a verdict reaches a run that has left memory, and is remembered") {
   REQUIRE(audit->size() == 1);
   CHECK(audit->front().who == "ops");
   CHECK(audit->front().why == "seen");
+}
+
+TEST_CASE("a run that queues for a slot is served before the next step of another") {
+  Folder folder;
+  HandClock clock;
+  Life life(folder.path, clock);
+  const std::vector<std::string> chain(10, "read");
+  for (int i = 0; i < 2; ++i) REQUIRE(life.submit(chain).has_value());
+  const std::string late = (*life.submit({"read"}))->run_id;
+  REQUIRE(life.transport.calls.size() == 2);
+  life.answer(life.transport.calls.at(0), good());
+  CHECK(life.stored(late).status == run::RunStatus::running);
+}
+
+TEST_CASE("a step that fails without a call stops the run before its neighbours leave") {
+  Folder folder;
+  HandClock clock;
+  Life life(folder.path, clock);
+  std::string id;
+  life.engine->submit(life.plan(R"({"steps":[{"id":"a","server":"api","tool":"read"},
+                                             {"id":"b","server":"api","tool":"plain","args":{"x":"${a/nope}"}},
+                                             {"id":"c","server":"api","tool":"plain","after":["a"]}]})"),
+                      [&](Result<engine::Submitted> r) { id = r->run_id; });
+  (void)life.engine->turn();
+  life.answer(life.transport.calls.at(0), good());
+  CHECK(life.transport.calls.size() == 1);
+  const run::Run run = life.stored(id);
+  CHECK(run.steps[1].reason == Reason::bad_reference);
+  CHECK(run.steps[2].status == run::StepStatus::skipped);
+}
+
+TEST_CASE("an answer and its lateness in one turn leave one finished row") {
+  Folder folder;
+  HandClock clock;
+  Life life(folder.path, clock);
+  const std::string id = (*life.submit({"plain"}))->run_id;
+  Evidence timeout = lost();
+  timeout.failure = Failure::timeout;
+  life.engine->finished(life.transport.calls.at(0).id, timeout);
+  life.engine->late(life.transport.calls.at(0).id, good());
+  (void)life.engine->turn();
+  const auto rows = life.opened.reader->attempts(life.stored(id).seq, 0, 10);
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 1);
+  CHECK(rows->front().delivery == Delivery::maybe_sent);
+  CHECK(rows->front().late);
+  CHECK(life.stored(id).status == run::RunStatus::succeeded);
+}
+
+TEST_CASE("what a key has accepted is told again when its body can't be planned any more") {
+  Folder folder;
+  HandClock clock;
+  Life life(folder.path, clock);
+  const auto first = life.submit({"plain"}, "k");
+  const std::string digest = life.stored((*first)->run_id).submit_digest;
+  std::optional<Result<std::optional<engine::Submitted>>> answer;
+  const auto ask = [&](std::string key, std::string body) {
+    life.engine->replay("", std::move(key), std::move(body), [&](auto r) { answer = std::move(r); });
+    (void)life.engine->turn();
+  };
+  ask("k", digest);
+  REQUIRE(answer->has_value());
+  CHECK((**answer)->run_id == (*first)->run_id);
+  ask("k", "another");
+  CHECK(answer->error().code == "key_reused");
+  ask("unheard of", digest);
+  CHECK_FALSE(answer->value().has_value());
 }

@@ -53,6 +53,7 @@ run::Write any_write() {
   w.key = any_text();
   w.state = any_of(run::WriteState::unknown);
   w.request = {any_text(), any_text()};
+  w.keyed = any_bool();
   w.first_sent_at = maybe_instant();
   w.last_sent_at = maybe_instant();
   w.unknown_since = maybe_instant();
@@ -163,9 +164,9 @@ void same(const run::Attempt& a, const run::Attempt& b) {
 }
 
 void same(const run::Write& a, const run::Write& b) {
-  CHECK(std::tie(a.key, a.state, a.request.head, a.request.body, a.first_sent_at, a.last_sent_at,
+  CHECK(std::tie(a.key, a.state, a.request.head, a.request.body, a.keyed, a.first_sent_at, a.last_sent_at,
                  a.unknown_since, a.resolution, a.resolution_note, a.resolved_by, a.resolved_at, a.open) ==
-        std::tie(b.key, b.state, b.request.head, b.request.body, b.first_sent_at, b.last_sent_at,
+        std::tie(b.key, b.state, b.request.head, b.request.body, b.keyed, b.first_sent_at, b.last_sent_at,
                  b.unknown_since, b.resolution, b.resolution_note, b.resolved_by, b.resolved_at, b.open));
 }
 

@@ -272,3 +272,127 @@ TEST_CASE("a wait that the deadline would cut is not begun") {
   CHECK(d.run.reason == Reason::rate_limited);
   CHECK(d.run.steps[0].advice.find(format_rfc3339(d.now + Duration{3'600'000})) != std::string::npos);
 }
+
+TEST_CASE(
+    "a write that landed and lost its result is asked again only under a key that the tool still knows") {
+  Driven d = write_run(true);
+  d.policy.key->retention = Duration{2'000};
+  d.policy.backoff = {Duration{5'000}, Duration{5'000}};
+  auto first = d.go();
+  d.run.steps[0].write->request = {"POST /w", "{}"};
+  d.run.steps[0].write->keyed = true;
+  Evidence cut = broke(Failure::body_cut, Phase::rx_part_body);
+  cut.http_status = 200;
+  d.absorb(first[0], cut);
+  REQUIRE(d.run.steps[0].write->state == run::WriteState::landed);
+  SECTION("the key has expired") {
+    d.now = d.now + Duration{10'000};
+    CHECK(d.go().empty());
+  }
+  SECTION("the configuration has lost the key") {
+    d.policy.key.reset();
+    d.now = d.now + Duration{5'000};
+    CHECK(d.go().empty());
+  }
+  SECTION("the run is cancelled") {
+    auto t = d.turn();
+    run::request_cancel(t, "enough");
+    CHECK(d.go().empty());
+  }
+  SECTION("a later answer proves nothing") {
+    (void)d.sleep();
+    d.now = d.now + Duration{1};
+    for (auto& again : d.go()) d.absorb(again, answered(506));
+    CHECK(d.go().empty());
+  }
+  CHECK(d.run.steps[0].status == run::StepStatus::failed);
+  CHECK(d.run.steps[0].reason == Reason::result_lost);
+  CHECK(d.run.steps[0].write->state == run::WriteState::landed);
+}
+
+TEST_CASE("bytes frozen without a key are not made keyed by a later configuration") {
+  Driven d = write_run(false);
+  auto first = d.go();
+  d.run.steps[0].write->request = {"POST /w", "{}"};
+  d.policy.key = KeyRule{};
+  CHECK(run::kind_of(d.run.steps[0], d.policy) == Kind::plain);
+  d.run.steps[0].write->keyed = true;
+  CHECK(run::kind_of(d.run.steps[0], d.policy) == Kind::keyed);
+}
+
+TEST_CASE("abandon ends an open run, other failures do not") {
+  Driven d = write_run(false);
+  d.run.mode = run::Mode::open;
+  SECTION("abandoned") {
+    lose_answer(d);
+    REQUIRE(rule(d, run::Resolution::abandon));
+    (void)d.go();
+    CHECK(d.run.status == run::RunStatus::failed);
+    CHECK(d.run.reason == Reason::abandoned);
+  }
+  SECTION("refused") {
+    auto begun = d.go();
+    d.absorb(begun[0], answered(400));
+    (void)d.go();
+    CHECK(d.run.status == run::RunStatus::waiting);
+    CHECK(d.run.wait.what == run::WaitFor::client);
+  }
+}
+
+TEST_CASE("the run names the doubt that is left") {
+  Driven d = write_run(false, 2);
+  d.run.steps[1].spec.after.clear();
+  auto begun = d.go();
+  REQUIRE(begun.size() == 2);
+  d.absorb(begun[0], answered(500));
+  d.absorb(begun[1], broke(Failure::timeout, Phase::tx_all));
+  (void)d.go();
+  CHECK(d.run.reason == Reason::server_error);
+  REQUIRE(rule(d, run::Resolution::landed));
+  (void)d.go();
+  CHECK(d.run.status == run::RunStatus::unknown);
+  CHECK(d.run.reason == Reason::timed_out);
+  CHECK(d.run.detail.find("step s1") == 0);
+}
+
+TEST_CASE("a cancelled read on its last attempt is cancelled, not failed") {
+  Driven d = write_run(false);
+  d.policy.effect = d.run.steps[0].effect = Effect::read;
+  d.run.steps[0].max_attempts = 1;
+  auto begun = d.go();
+  {
+    auto t = d.turn();
+    run::request_cancel(t, "enough");
+  }
+  d.absorb(begun[0], broke(Failure::cancelled, Phase::tx_all));
+  (void)d.go();
+  CHECK(d.run.steps[0].status == run::StepStatus::cancelled);
+  CHECK(d.run.status == run::RunStatus::cancelled);
+}
+
+TEST_CASE("steps held back by a doubt past the deadline wake nobody") {
+  Driven d = write_run(false, 2);
+  lose_answer(d);
+  d.now = d.run.deadline + Duration{1};
+  CHECK(d.go().empty());
+  CHECK_FALSE(run::wake_at(d.run));
+}
+
+TEST_CASE("a read that a shutdown ended leaves again and counts against nothing") {
+  Driven d = write_run(false);
+  d.policy.effect = d.run.steps[0].effect = Effect::read;
+  d.run.steps[0].max_attempts = 1;
+  d.run.retry_limit = 0;
+  auto begun = d.go();
+  const Evidence ended = broke(Failure::cancelled, Phase::tx_all);
+  {
+    auto t = d.turn();
+    run::interrupt(t, 0, begun[0], ended, classify(ended, d.policy, Kind::read, false));
+  }
+  auto again = d.go();
+  REQUIRE(again.size() == 1);
+  CHECK_FALSE(again[0].counted);
+  d.absorb(again[0], answered(200));
+  (void)d.go();
+  CHECK(d.run.status == run::RunStatus::succeeded);
+}
