@@ -6,14 +6,19 @@
 
 namespace holdfast::api {
 
-/// Tells both listeners that a run has changed: the topic of a parked request is its run's id. attach()
-/// before the engine starts.
+/// Who waits for a run to come to rest is not woken by each of its steps.
+[[nodiscard]] inline std::string rest_topic(std::string_view run_id) { return "rest " + std::string(run_id); }
+
+/// Tells both listeners that a run has changed: the topic of a parked request is its run's id, or its
+/// rest_topic(). attach() before the engine starts.
 class Hub final : public engine::Observer {
  public:
   void attach(http::Server& client, http::Server& admin) { servers_ = {&client, &admin}; }
-  void run_changed(std::string_view run_id) override {
+  void run_changed(std::string_view run_id, bool rests) override {
     for (http::Server* server : servers_) {
-      if (server) server->wake(run_id);
+      if (!server) continue;
+      server->wake(run_id);
+      if (rests) server->wake(rest_topic(run_id));
     }
   }
 

@@ -1,4 +1,5 @@
 #include "api/cursor.h"
+#include "api/hub.h"
 #include "api/reading.h"
 #include "api/render.h"
 #include "api/routes.h"
@@ -74,7 +75,7 @@ http::Outcome get_run(const Service& service, http::Request& request) {
   if (auto ok = check_query(request, {"wait"}); !ok) return failure(ok.error());
   const auto wait = read_wait(request);
   if (!wait) return failure(wait.error());
-  request.watch(request.parameters.at("id"));
+  request.watch(rest_topic(request.parameters.at("id")));
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
   const Instant now = service.clock.now();

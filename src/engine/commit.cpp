@@ -85,7 +85,7 @@ void Engine::Impl::release_effects() {
   for (auto& answer : answers) answer(nullptr);
   answers.clear();
   for (Live* live : dirty) {
-    if (live->is_new || !live->changes.empty() || !live->attempts.empty()) observer.run_changed(live->run.id);
+    if (live->is_new || !live->changes.empty() || !live->attempts.empty()) observer.run_changed(live->run.id, live->run.settled() || live->run.status == run::RunStatus::unknown);
     count(*live);
     live->is_new = false;
     live->dirty = false;

@@ -35,7 +35,8 @@ class Observer {
   virtual ~Observer() = default;
   /// A run changed durably: its status, a step, or an event. Once per run and commit, engine thread, must not
   /// block.
-  virtual void run_changed(std::string_view run_id) = 0;
+  /// `rests`: it is settled, or unknown: nothing more comes by itself.
+  virtual void run_changed(std::string_view run_id, bool rests) = 0;
 };
 
 /// Runs that are not settled, by status.

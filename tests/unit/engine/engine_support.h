@@ -64,7 +64,7 @@ class NoMetrics final : public engine::Metrics {
 
 class NoObserver final : public engine::Observer {
  public:
-  void run_changed(std::string_view id) override { changed.emplace_back(id); }
+  void run_changed(std::string_view id, bool) override { changed.emplace_back(id); }
   std::vector<std::string> changed;
 };
 
