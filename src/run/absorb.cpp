@@ -9,30 +9,6 @@ namespace holdfast::run {
 
 namespace {
 
-constexpr Duration kFirstCheckPause{2'000};
-constexpr Duration kLongestCheckPause{300'000};
-
-std::string with_numbers(const Step& step, const std::string& last) {
-  std::string text =
-      std::to_string(step.attempts) + " of " + std::to_string(step.max_attempts) + " attempts made";
-  if (!last.empty()) text += "; the last one: " + last;
-  return text;
-}
-
-void record(Attempt& attempt, const Evidence& evidence, const Judgement& judgement, Instant now) {
-  attempt.finished_at = now;
-  attempt.delivery = judgement.delivery;
-  attempt.phase = evidence.phase;
-  attempt.verdict = judgement.verdict;
-  attempt.klass = judgement.klass;
-  attempt.row = judgement.row;
-  attempt.http_status = evidence.http_status;
-  attempt.rpc_code = evidence.rpc_code;
-  attempt.detail = evidence.detail.empty() ? evidence.text : evidence.detail;
-  attempt.bytes_sent = evidence.bytes_sent;
-  attempt.bytes_received = evidence.bytes_received;
-}
-
 /// The words for step and run: what was seen, and the tool's own text.
 std::string sentence(const Evidence& evidence) {
   std::string text = evidence.detail;
@@ -41,12 +17,6 @@ std::string sentence(const Evidence& evidence) {
   if (!evidence.location.empty() && text.find(evidence.location) == std::string::npos)
     text += " (Location: " + evidence.location + ")";
   return text;
-}
-
-void land(Step& step, Write& write) {
-  step.doubt = Reason::none;
-  step.doubt_detail.clear();
-  if (write.state != WriteState::landed) write.state = WriteState::landed;
 }
 
 bool used_once(Step& step, std::string_view row) {
@@ -61,39 +31,6 @@ bool used_once(Step& step, std::string_view row) {
   if (!step.once_rows.empty()) step.once_rows += ' ';
   step.once_rows += row;
   return false;
-}
-
-/// Again after a wait, as attempts, budget and time allow.
-void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFor what, Duration wait,
-               const std::string& last) {
-  Step& step = turn.run.steps[index];
-  if (step.attempts >= step.max_attempts) {
-    const bool crashes_only = step.crashes >= step.attempts && step.crashes > 0;
-    return give_up(turn, index, policy, crashes_only ? Reason::crash_loop : Reason::attempts_exhausted,
-                   crashes_only ? "ended by a crash " + std::to_string(step.crashes) + " times"
-                                : with_numbers(step, last));
-  }
-  if (turn.run.retry_spent >= turn.run.retry_limit)
-    return give_up(turn, index, policy, Reason::retry_budget_exhausted,
-                   "the run's retry budget of " + std::to_string(turn.run.retry_limit) +
-                       " is spent; the last attempt: " + last);
-  const Instant at = turn.now + wait;
-  if (turn.now >= turn.run.deadline)
-    return give_up(
-        turn, index, policy, Reason::deadline_exceeded,
-        "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed; the last attempt: " + last);
-  if (at >= turn.run.deadline) {
-    const bool asked = what == WaitFor::retry_after;
-    return give_up(turn, index, policy, asked ? Reason::rate_limited : Reason::no_time_left,
-                   (asked ? "the server asks to wait until " : "the next attempt would leave at ") +
-                       format_rfc3339(at) + " (" + format_duration(wait) + " from now), and " +
-                       format_duration(turn.run.deadline - turn.now) +
-                       " are left of the run's deadline; the last attempt: " + last);
-  }
-  step.status = StepStatus::running;  // so that hold() records the wait also after an equal one
-  wait_until(turn, index, what, at);
-  step.reason = Reason::none;
-  step.detail = last;
 }
 
 void start_checking(Turn& turn, std::uint32_t index) {
@@ -220,18 +157,27 @@ void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judge
   }
 }
 
-void landed_from_outside(Turn& turn, std::uint32_t index, std::string result, std::string_view by) {
-  Step& step = turn.run.steps[index];
-  Write& write = ensure_write(turn.run, index);
-  write.resolution = Resolution::evidence;
-  write.resolution_note = by;
-  write.resolved_at = turn.now;
-  settle_write(turn, index, WriteState::landed, by);
-  land(step, write);
-  succeed(turn, index, std::move(result));
+}  // namespace
+
+void record(Attempt& attempt, const Evidence& evidence, const Judgement& judgement, Instant now) {
+  attempt.finished_at = now;
+  attempt.delivery = judgement.delivery;
+  attempt.phase = evidence.phase;
+  attempt.verdict = judgement.verdict;
+  attempt.klass = judgement.klass;
+  attempt.row = judgement.row;
+  attempt.http_status = evidence.http_status;
+  attempt.rpc_code = evidence.rpc_code;
+  attempt.detail = evidence.detail.empty() ? evidence.text : evidence.detail;
+  attempt.bytes_sent = evidence.bytes_sent;
+  attempt.bytes_received = evidence.bytes_received;
 }
 
-}  // namespace
+void land(Step& step, Write& write) {
+  step.doubt = Reason::none;
+  step.doubt_detail.clear();
+  if (write.state != WriteState::landed) write.state = WriteState::landed;
+}
 
 void give_up(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason, std::string detail) {
   Step& step = turn.run.steps[index];
@@ -243,106 +189,48 @@ void give_up(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason r
   turn.changes.touch(index);
 }
 
-Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadline& deadline) {
+namespace {
+
+std::string with_numbers(const Step& step, const std::string& last) {
+  std::string text =
+      std::to_string(step.attempts) + " of " + std::to_string(step.max_attempts) + " attempts made";
+  if (!last.empty()) text += "; the last one: " + last;
+  return text;
+}
+
+}  // namespace
+
+/// Again after a wait, as attempts, budget and time allow.
+void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFor what, Duration wait,
+               const std::string& last) {
   Step& step = turn.run.steps[index];
-  Attempt attempt;
-  attempt.run_seq = turn.run.seq;
-  attempt.step = index;
-  attempt.n = ++step.rows;
-  attempt.kind = kind;
-  attempt.started_at = turn.now;
-  attempt.deadline = deadline.span;
-  attempt.clipped = deadline.clipped;
-  attempt.counted = (kind == AttemptKind::call || kind == AttemptKind::probe) && !step.ordered;
-  step.in_flight = true;
-  step.in_flight_n = attempt.n;
-  step.in_flight_kind = kind;
-  step.sent_at = turn.now;
-  turn.changes.touch(index);
-  turn.changes.run = true;
-  if (kind == AttemptKind::check) return attempt;
-  step.status = StepStatus::running;
-  step.wait = {};
-  if (kind == AttemptKind::fallback) return attempt;
+  if (step.attempts >= step.max_attempts) {
+    const bool crashes_only = step.crashes >= step.attempts && step.crashes > 0;
+    return give_up(turn, index, policy, crashes_only ? Reason::crash_loop : Reason::attempts_exhausted,
+                   crashes_only ? "ended by a crash " + std::to_string(step.crashes) + " times"
+                                : with_numbers(step, last));
+  }
+  if (turn.run.retry_spent >= turn.run.retry_limit)
+    return give_up(turn, index, policy, Reason::retry_budget_exhausted,
+                   "the run's retry budget of " + std::to_string(turn.run.retry_limit) +
+                       " is spent; the last attempt: " + last);
+  const Instant at = turn.now + wait;
+  if (turn.now >= turn.run.deadline)
+    return give_up(
+        turn, index, policy, Reason::deadline_exceeded,
+        "the run's deadline " + format_rfc3339(turn.run.deadline) + " passed; the last attempt: " + last);
+  if (at >= turn.run.deadline) {
+    const bool asked = what == WaitFor::retry_after;
+    return give_up(turn, index, policy, asked ? Reason::rate_limited : Reason::no_time_left,
+                   (asked ? "the server asks to wait until " : "the next attempt would leave at ") +
+                       format_rfc3339(at) + " (" + format_duration(wait) + " from now), and " +
+                       format_duration(turn.run.deadline - turn.now) +
+                       " are left of the run's deadline; the last attempt: " + last);
+  }
+  step.status = StepStatus::running;  // so that hold() records the wait also after an equal one
+  wait_until(turn, index, what, at);
   step.reason = Reason::none;
-  if (attempt.counted && ++step.attempts > 1) ++turn.run.retry_spent;
-  if (step.effect == Effect::write) {
-    Write& write = ensure_write(turn.run, index);
-    if (!write.first_sent_at) write.first_sent_at = turn.now;
-    write.last_sent_at = turn.now;
-    if (write.state != WriteState::landed) write.state = WriteState::dispatched;
-  }
-  std::string data = "{\"attempt\":" + std::to_string(attempt.n) + "}";
-  add_event(turn, "step.dispatched", step.spec.id, std::move(data));
-  return attempt;
-}
-
-Kind kind_of(const Step& step, const ToolPolicy& policy) {
-  if (step.effect == Effect::read) return Kind::read;
-  if (policy.effect == Effect::read) return Kind::plain;
-  // Frozen without the key: the tool can't recognise these bytes, whatever its rules say by now.
-  const bool frozen = step.write && !step.write->request.head.empty();
-  if (policy.kind() == Kind::keyed && frozen && !step.write->keyed)
-    return policy.check ? Kind::checkable : Kind::plain;
-  return policy.kind();
-}
-
-Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now) {
-  Readiness r;
-  r.kind = kind_of(step, policy);
-  if (step.effect == Effect::read && policy.effect == Effect::write && policy.declared) {
-    r.what = Readiness::What::fail;
-    r.reason = Reason::bad_arguments;
-    r.detail =
-        "the tool was a read when the run was submitted and is declared a write now: submit the run again";
-    return r;
-  }
-  const bool doubtful = in_doubt(step);
-  const bool landed = step.write && step.write->state == WriteState::landed;
-  const bool expired = r.kind == Kind::keyed && step.write && step.write->first_sent_at &&
-                       now - *step.write->first_sent_at > policy.key->retention;
-  if (landed && (r.kind != Kind::keyed || expired)) {
-    r.what = Readiness::What::fail;
-    r.reason = Reason::result_lost;
-    r.detail = "the write landed, its result is lost, and asking again needs a key that the tool still knows";
-    return r;
-  }
-  if (expired && doubtful) {
-    if (!policy.check) {
-      r.what = Readiness::What::doubt;
-      r.reason = Reason::key_expired;
-      r.detail = "the key is older than the " + format_duration(policy.key->retention) +
-                 " for which the tool keeps it";
-      return r;
-    }
-    r.kind = Kind::checkable;
-  }
-  if (doubtful && r.kind == Kind::checkable) {
-    r.what = Readiness::What::check;
-    return r;
-  }
-  if (doubtful && r.kind == Kind::plain) {
-    r.what = Readiness::What::doubt;
-    r.reason = step.doubt;
-    r.detail = step.doubt_detail;
-    return r;
-  }
-  if (step.attempts > 0 && !step.ordered && run.retry_spent >= run.retry_limit) {
-    r.what = Readiness::What::fail;
-    r.reason = Reason::retry_budget_exhausted;
-    r.detail = "the run's retry budget of " + std::to_string(run.retry_limit) +
-               " is spent; the last attempt: " + step.detail;
-    return r;
-  }
-  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
-  const Duration left = run.deadline - now;
-  if (!enough_time(r.kind, own, left)) {
-    r.what = Readiness::What::fail;
-    r.reason = Reason::no_time_left;
-    r.detail = "a write with a deadline of " + format_duration(own) + " is not started with " +
-               format_duration(left) + " left of the run's deadline";
-  }
-  return r;
+  step.detail = last;
 }
 
 void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
@@ -384,60 +272,6 @@ void interrupt(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence
   step.ordered = attempt.kind != AttemptKind::fallback;
 }
 
-Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule) {
-  if (judgement.verdict != Verdict::ok || judgement.action != Action::done) return Finding::inconclusive;
-  const auto document = json::parse(evidence.result);
-  if (!document) return Finding::inconclusive;
-  const json::Value* seen = json::at(*document, rule.found.pointer);
-  if (seen == nullptr) return Finding::inconclusive;
-  const bool equal = json::canonical(*seen) == rule.found.value;
-  return equal != rule.found.negate ? Finding::found : Finding::absent;
-}
-
-void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
-                  const Judgement& judgement, const ToolPolicy& policy) {
-  Step& step = turn.run.steps[index];
-  record(attempt, evidence, judgement, turn.now);
-  step.in_flight = false;
-  turn.changes.touch(index);
-  if (!in_doubt(step) || !step.write || terminal(step.status)) return;
-  if (!policy.check) {  // the configuration has lost it since the check left
-    step.next_check.reset();
-    return doubt(turn, index, step.doubt, step.doubt_detail);
-  }
-  const CheckRule& rule = *policy.check;
-  const Finding finding = read_check(evidence, judgement, rule);
-  Write& write = *step.write;
-  const Instant settled_at = write.last_sent_at.value_or(turn.now) + rule.settle;
-  const bool settled = attempt.started_at >= settled_at;
-  ++step.checks;
-  if (finding == Finding::found) return landed_from_outside(turn, index, "null", "check");
-  if (finding == Finding::absent && settled) {
-    step.doubt = Reason::none;
-    step.doubt_detail.clear();
-    step.next_check.reset();
-    settle_write(turn, index, WriteState::not_landed, "check");
-    step.status = StepStatus::running;
-    if (turn.run.cancel_requested)
-      return settle_step(turn, index, StepStatus::cancelled, Reason::cancelled, "proven absent by the check");
-    return try_again(turn, index, policy, WaitFor::backoff, Duration{0}, "proven absent by the check");
-  }
-  if (!settled) {
-    step.next_check = settled_at;
-    if (step.status != StepStatus::unknown) wait_until(turn, index, WaitFor::backoff, settled_at);
-    return;
-  }
-  Duration pause = kFirstCheckPause;
-  for (std::uint32_t i = 2; i < step.checks && pause < kLongestCheckPause; ++i)
-    pause = std::min(pause * 2, kLongestCheckPause);
-  const Instant again = turn.now + pause;
-  if (again > write.last_sent_at.value_or(turn.now) + rule.ask_for)
-    step.next_check.reset();
-  else
-    step.next_check = again;
-  doubt(turn, index, step.doubt, step.doubt_detail);
-}
-
 void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
                      const Judgement& judgement) {
   Step& step = turn.run.steps[index];
@@ -448,22 +282,6 @@ void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Ev
   if (judgement.verdict == Verdict::ok && judgement.action == Action::done)
     return degrade(turn, index, evidence.result, "answered by the fallback tool");
   fail(turn, index, step.reason == Reason::none ? Reason::attempts_exhausted : step.reason, step.detail);
-}
-
-bool absorb_late(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
-                 const Judgement& judgement) {
-  Step& step = turn.run.steps[index];
-  attempt.late = true;
-  attempt.late_detail = "an answer arrived " +
-                        format_duration(turn.now - attempt.finished_at.value_or(attempt.started_at)) +
-                        " after the call was given up" + (evidence.text.empty() ? "" : ": " + evidence.text);
-  add_event(turn, "attempt.late_answer", step.spec.id, "{\"attempt\":" + std::to_string(attempt.n) + "}");
-  const bool positive = judgement.verdict == Verdict::ok;
-  if (!positive || step.effect != Effect::write || turn.run.settled() || step.in_flight || !in_doubt(step))
-    return false;
-  if (step.status != StepStatus::unknown && step.status != StepStatus::waiting) return false;
-  landed_from_outside(turn, index, evidence.result, "late answer");
-  return true;
 }
 
 }  // namespace holdfast::run

@@ -22,4 +22,16 @@ void settle_write(Turn& turn, std::uint32_t step, WriteState state, std::string_
 [[nodiscard]] std::string plan_result(const Run& run);
 void wait_until(Turn& turn, std::uint32_t step, WaitFor what, Instant until);
 
+/// Fills the attempt's row in from what was seen and judged.
+void record(Attempt& attempt, const Evidence& evidence, const Judgement& judgement, Instant now);
+/// The write happened: no doubt is left.
+void land(Step& step, Write& write);
+/// Again after a wait, as attempts, budget and time allow; else the step ends with the reason why not.
+void try_again(Turn& turn, std::uint32_t step, const ToolPolicy& policy, WaitFor what, Duration wait,
+               const std::string& last);
+
+/// Data of events.
+[[nodiscard]] std::string status_data(std::string_view status, Reason reason);
+[[nodiscard]] std::string wait_data(const Wait& wait);
+
 }  // namespace holdfast::run

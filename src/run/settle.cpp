@@ -1,0 +1,155 @@
+// What a step and its write become, with the events that tell of it.
+#include "holdfast/core/ids.h"
+#include "holdfast/core/intent_key.h"
+#include "holdfast/core/json.h"
+#include "holdfast/run/machine.h"
+#include "run/machine_detail.h"
+
+namespace holdfast::run {
+
+void add_event(Turn& turn, std::string_view type, std::string_view step, std::string data) {
+  Event event;
+  event.run_seq = turn.run.seq;
+  event.seq = ++turn.run.last_event;
+  event.at = turn.now;
+  event.type = type;
+  event.step = step;
+  event.data = std::move(data);
+  turn.changes.events.push_back(std::move(event));
+  turn.changes.run = true;
+}
+
+std::string status_data(std::string_view status, Reason reason) {
+  std::string data;
+  json::Writer w(data);
+  w.begin_object();
+  w.field("status", status);
+  w.text_or_null("reason", word(reason));
+  w.end_object();
+  return data;
+}
+
+std::string wait_data(const Wait& wait) {
+  std::string data;
+  json::Writer w(data);
+  w.begin_object();
+  w.field("for", word(wait.what));
+  w.text_or_null("until", wait.until ? format_rfc3339(*wait.until) : std::string{});
+  w.end_object();
+  return data;
+}
+
+Write& ensure_write(Run& run, std::uint32_t index) {
+  Step& step = run.steps[index];
+  if (!step.write) {
+    if (step.target.empty()) step.target = step.spec.server + "/" + step.spec.tool;
+    step.write.emplace();
+    step.write->key = step.spec.key.empty() ? intent_key(run.id, step.spec.id, step.target) : step.spec.key;
+  }
+  return *step.write;
+}
+
+void settle_write(Turn& turn, std::uint32_t index, WriteState state, std::string_view by) {
+  Write& write = ensure_write(turn.run, index);
+  const bool was_open = write.open;
+  write.state = state;
+  if (state != WriteState::unknown) write.open = false;
+  turn.changes.touch(index);
+  if (!was_open) return;
+  std::string data;
+  json::Writer w(data);
+  w.begin_object();
+  w.field("write", write_id(turn.run.id, index));
+  w.field("state", word(state));
+  w.field("by", by);
+  w.end_object();
+  add_event(turn, "write.settled", turn.run.steps[index].spec.id, std::move(data));
+}
+
+void settle_step(Turn& turn, std::uint32_t index, StepStatus status, Reason reason, std::string detail) {
+  Step& step = turn.run.steps[index];
+  step.status = status;
+  step.reason = reason;
+  step.detail = std::move(detail);
+  step.wait = {};
+  step.next_check.reset();
+  step.ordered = false;
+  step.advice = status == StepStatus::succeeded ? std::string{}
+                                                : advice(reason, step.spec.server + "/" + step.spec.tool, "");
+  turn.changes.touch(index);
+  add_event(turn, "step.settled", step.spec.id, status_data(word(status), reason));
+}
+
+void succeed(Turn& turn, std::uint32_t index, std::string result) {
+  Step& step = turn.run.steps[index];
+  step.result = std::move(result);
+  step.doubt = Reason::none;
+  step.doubt_detail.clear();
+  settle_step(turn, index, StepStatus::succeeded, Reason::none, {});
+}
+
+void fail(Turn& turn, std::uint32_t index, Reason reason, std::string detail) {
+  Step& step = turn.run.steps[index];
+  if (step.effect == Effect::write) {
+    if (step.write && step.write->state == WriteState::landed) {
+      reason = reason == Reason::result_too_large ? reason : Reason::result_lost;
+    } else if (in_doubt(step)) {
+      return doubt(turn, index, step.doubt, step.doubt_detail);
+    } else {
+      settle_write(turn, index, WriteState::not_landed, "tool");
+    }
+  }
+  settle_step(turn, index, StepStatus::failed, reason, std::move(detail));
+}
+
+void doubt(Turn& turn, std::uint32_t index, Reason reason, std::string detail) {
+  Step& step = turn.run.steps[index];
+  Write& write = ensure_write(turn.run, index);
+  if (step.doubt == Reason::none) {
+    step.doubt = reason;
+    step.doubt_detail = detail;
+  }
+  step.status = StepStatus::unknown;
+  step.reason = reason;
+  step.detail = std::move(detail);
+  step.wait = {};
+  step.advice = advice(reason, step.spec.server + "/" + step.spec.tool, "");
+  turn.changes.touch(index);
+  if (write.open) return;
+  write.state = WriteState::unknown;
+  write.open = true;
+  write.unknown_since = turn.now;
+  write.resolution = Resolution::none;
+  write.resolution_note.clear();
+  write.resolved_by.clear();
+  write.resolved_at.reset();
+  std::string data;
+  json::Writer w(data);
+  w.begin_object();
+  w.field("write", write_id(turn.run.id, index));
+  w.field("reason", word(reason));
+  w.end_object();
+  add_event(turn, "write.unknown", step.spec.id, std::move(data));
+}
+
+void degrade(Turn& turn, std::uint32_t index, std::string result, std::string detail) {
+  Step& step = turn.run.steps[index];
+  step.degraded = true;
+  succeed(turn, index, std::move(result));
+  step.detail = std::move(detail);
+}
+
+void hold(Turn& turn, std::uint32_t index, Wait wait) {
+  Step& step = turn.run.steps[index];
+  if (step.status == StepStatus::waiting && step.wait == wait) return;
+  step.status = StepStatus::waiting;
+  step.wait = wait;
+  turn.changes.touch(index);
+  add_event(turn, "step.waiting", step.spec.id, wait_data(wait));
+}
+
+void wait_until(Turn& turn, std::uint32_t index, WaitFor what, Instant until) {
+  hold(turn, index, Wait{what, until});
+}
+
+}  // namespace holdfast::run
