@@ -1,6 +1,7 @@
 // The handlers against a ledger and an engine that say what each test wants, without sockets.
 #include <catch2/catch.hpp>
 
+#include "api/hub.h"
 #include "api/metrics.h"
 #include "api/routes.h"
 
@@ -245,7 +246,7 @@ TEST_CASE("a run is waited for until it settles, needs a person, or the wait is 
   REQUIRE(std::holds_alternative<http::Park>(outcome));
   const Instant until = std::get<http::Park>(outcome).until;
   CHECK(until == world.clock.at + Duration{30'000});
-  CHECK(world.watched.back() == kRun);
+  CHECK(world.watched.back() == api::rest_topic(kRun));
 
   world.clock.at = world.clock.at + Duration{10'000};
   outcome = world.call("GET", "/v1/runs/{id}", request);
