@@ -13,25 +13,10 @@ constexpr std::size_t kMostLingering = 10'000;
 constexpr Duration kProbeGrace{2'000};
 constexpr Duration kCheckDelay{500};
 
-/// The JSON text that a reference to an earlier step leads to.
-std::optional<std::string> step_value(const run::Run& run, std::string_view name, std::string_view pointer) {
-  for (const run::Step& step : run.steps) {
-    if (step.spec.id != name) continue;
-    if (step.status != run::StepStatus::succeeded || step.result.empty()) return std::nullopt;
-    if (pointer.empty()) return step.result;
-    const auto document = json::parse(step.result);
-    if (!document) return std::nullopt;
-    const json::Value* value = json::at(*document, pointer);
-    if (value == nullptr) return std::nullopt;
-    return std::string(value->raw);
-  }
-  return std::nullopt;
-}
-
 Result<std::string> resolved_args(const run::Run& run, const run::Step& step) {
   if (step.spec.args.find("${") == std::string::npos) return step.spec.args;
   return run::resolve(step.spec.args, [&](std::string_view name, std::string_view pointer) {
-    return step_value(run, name, pointer);
+    return run::value_of(run, name, pointer);
   });
 }
 

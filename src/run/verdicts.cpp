@@ -119,21 +119,26 @@ Result<void> finish(Turn& turn, RunStatus status, std::string result, std::strin
   return {};
 }
 
+std::optional<std::string> value_of(const Run& run, std::string_view name, std::string_view pointer) {
+  for (const Step& step : run.steps) {
+    if (step.spec.id != name) continue;
+    if (step.status != StepStatus::succeeded || step.result.empty()) return std::nullopt;
+    if (pointer.empty()) return step.result;
+    const auto document = json::parse(step.result);
+    if (!document) return std::nullopt;
+    const json::Value* value = json::at(*document, pointer);
+    if (value == nullptr) return std::nullopt;
+    return std::string(value->raw);
+  }
+  return std::nullopt;
+}
+
 std::string plan_result(const Run& run) {
   if (run.steps.empty()) return {};
   if (run.result_template.empty()) return run.steps.back().result;
-  const auto lookup = [&](std::string_view name, std::string_view pointer) -> std::optional<std::string> {
-    for (const Step& step : run.steps) {
-      if (step.spec.id != name || step.result.empty()) continue;
-      const auto document = json::parse(step.result);
-      if (!document) return std::nullopt;
-      const json::Value* value = json::at(*document, pointer);
-      if (value == nullptr) return std::nullopt;
-      return std::string(value->raw);
-    }
-    return std::nullopt;
-  };
-  auto text = resolve(run.result_template, lookup);
+  auto text = resolve(run.result_template, [&](std::string_view name, std::string_view pointer) {
+    return value_of(run, name, pointer);
+  });
   return text ? *text : std::string("null");
 }
 

@@ -127,6 +127,9 @@ struct Ruling {
                                   std::string digest);
 
 /// Appends an event with the next seq; `type` must be static text, `data` a JSON object.
+/// The JSON text that a reference to a step of this run leads to; nullopt where it has not succeeded, or the pointer leads nowhere.
+[[nodiscard]] std::optional<std::string> value_of(const Run& run, std::string_view step, std::string_view pointer);
+
 void add_event(Turn& turn, std::string_view type, std::string_view step, std::string data);
 
 }  // namespace holdfast::run
