@@ -2,6 +2,7 @@
 #include "holdfast/engine/engine.h"
 
 #include "engine/loop.h"
+#include "holdfast/core/thread_name.h"
 
 namespace holdfast::engine {
 
@@ -128,7 +129,10 @@ bool Engine::ready() const {
 
 Result<void> Engine::start() {
   if (auto loaded = impl_->load(); !loaded) return loaded;
-  impl_->thread = std::thread([this] { impl_->run_thread(); });
+  impl_->thread = std::thread([this] {
+    name_this_thread("engine");
+    impl_->run_thread();
+  });
   return {};
 }
 

@@ -18,6 +18,7 @@
 #include <thread>
 #include <variant>
 
+#include "holdfast/core/thread_name.h"
 #include "tools/http_client_address.h"
 #include "tools/http_client_exchange.h"
 #include "tools/http_client_lookup.h"
@@ -151,7 +152,10 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+      name_this_thread("http-out");
+      run();
+    });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
