@@ -85,18 +85,21 @@ void Engine::Impl::release_effects() {
   for (auto& answer : answers) answer(nullptr);
   answers.clear();
   for (Live* live : dirty) {
-    if (live->is_new || !live->changes.empty() || !live->attempts.empty()) observer.run_changed(live->run.id, live->run.settled() || live->run.status == run::RunStatus::unknown);
+    const bool changed = live->is_new || !live->changes.empty() || !live->attempts.empty();
+    const std::string id = live->run.id;
+    const bool rests = live->run.settled() || live->run.status == run::RunStatus::unknown;
     count(*live);
     live->is_new = false;
     live->dirty = false;
     live->changes.clear();
     live->attempts.clear();
     live->new_steps.clear();
+    if (live->run.settled() && live->flights == 0) let_go(*live);
+    if (changed) observer.run_changed(id, rests);
   }
+  dirty.clear();
   for (const Gates::Change& change : gates.take_changes())
     metrics.circuit(change.server, change.tool, change.state, change.opened);
-  forget_settled();
-  dirty.clear();
   if (draining && flights.empty()) {
     const std::lock_guard lock(drained_mutex);
     drained = true;

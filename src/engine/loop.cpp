@@ -45,7 +45,7 @@ Result<Live*> Engine::Impl::find_any(std::string_view run_id) {
   live->is_counted = true;
   Live* raw = live.get();
   runs.emplace(raw->run.id, std::move(live));
-  mark(*raw);  // so that forget_settled() sees it
+  mark(*raw);  // so that it is let go at the end of the turn
   return raw;
 }
 
@@ -63,13 +63,11 @@ void Engine::Impl::schedule(Live& live) {
   if (wake) timers.insert({wake->ms, live.run.id});
 }
 
-void Engine::Impl::forget_settled() {
-  for (Live* live : dirty) {
-    if (!live->run.settled() || live->flights != 0) continue;
-    if (live->wake) timers.erase({live->wake->ms, live->run.id});
-    if (live->queued) gates.forget(live->run.id);
-    runs.erase(std::string(live->run.id));
-  }
+void Engine::Impl::let_go(Live& live) {
+  if (live.wake) timers.erase({live.wake->ms, live.run.id});
+  if (live.queued) gates.forget(live.run.id);
+  const auto node = runs.extract(live.run.id);
+  observer.run_left(std::move(live.run));
 }
 
 void Engine::Impl::advance(Live& live) {
