@@ -101,10 +101,6 @@ Result<Opened> open_prepared(const std::string& path, Lock lock, const Options& 
 }  // namespace
 
 Result<Opened> open_tuned(const Options& options, const Tuning& tuning) {
-  // Nobody reads SQLite's memory statistics, and every allocation of every connection would take one lock for them.
-  // Without effect once the library is in use.
-  static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  static_cast<void>(once);
   const Result<std::string> path = resolve_path(options.path);
   if (!path) return std::unexpected(path.error());
   Result<Lock> lock = lock_database(*path);
