@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/crash_point.h"
+
 namespace holdfast::engine {
 
 namespace {
@@ -136,6 +138,7 @@ Result<void> Engine::Impl::load() {
     count(*live);
   }
   serve_waiters();
+  crash_point(CrashPoint::loaded);
   flush();
   if (!storage_ok) return std::unexpected(storage_error);
   report();
@@ -177,6 +180,7 @@ void Engine::Impl::drain() {
   if (!thread.joinable()) return;
   const Instant end = clock.now() + options.shutdown_grace;
   draining = true;
+  crash_point(CrashPoint::draining);
   // Reads and checks are given up at once; they start again in the next life.
   inbox.post_evidence([this] {
     for (const auto& [id, flight] : flights)
@@ -189,6 +193,7 @@ void Engine::Impl::drain() {
   stop = true;
   inbox.nudge();
   thread.join();
+  crash_point(CrashPoint::drained);
 }
 
 }  // namespace holdfast::engine
