@@ -22,13 +22,15 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
   step.in_flight_kind = kind;
   step.sent_at = turn.now;
   turn.changes.touch(index);
-  turn.changes.run = true;
   if (kind == AttemptKind::check) return attempt;
   step.status = StepStatus::running;
   step.wait = {};
   if (kind == AttemptKind::fallback) return attempt;
   step.reason = Reason::none;
-  if (attempt.counted && ++step.attempts > 1) ++turn.run.retry_spent;
+  if (attempt.counted && ++step.attempts > 1) {
+    ++turn.run.retry_spent;
+    turn.changes.run = true;
+  }
   if (step.effect == Effect::write) {
     Write& write = ensure_write(turn.run, index);
     if (!write.first_sent_at) write.first_sent_at = turn.now;

@@ -16,7 +16,8 @@ void add_event(Turn& turn, std::string_view type, std::string_view step, std::st
   event.step = step;
   event.data = std::move(data);
   turn.changes.events.push_back(std::move(event));
-  turn.changes.run = true;
+  // Of an open run the newest event's row tells; the run's own row is not written again for it.
+  if (turn.run.settled()) turn.changes.run = true;
 }
 
 std::string status_data(std::string_view status, Reason reason) {

@@ -66,6 +66,7 @@ struct Sql {
       list_ended_badly;                       // the same without `result`; see reader.cpp for the parameters
   std::string steps, listed_steps, one_step;  // step, fixed, state; listed: without args and result
   std::string writes, listed_writes, one_write;  // step, state; listed: without the request
+  std::string newest_event;
   std::string attempt, in_flight;                // step, n, state
   std::string attempts, attempts_of_step;        // the same, oldest first
   std::string events;                            // seq, at, type, step, data

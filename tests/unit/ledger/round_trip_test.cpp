@@ -334,6 +334,23 @@ TEST_CASE("events come back in order, each with a type that outlives them") {
   CHECK(value_of(db.reader->events(run.seq, 2, 3)).size() == 3);
 }
 
+TEST_CASE("an open run goes on counting its events where their rows end, whenever its own row was written") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  run::Run run = small_run(1);
+  Batch batch;
+  batch.new_runs = {&run};
+  commit_or_fail(*db.ledger, batch);
+  batch.clear();
+  for (int i = 0; i < 3; ++i)
+    batch.events.emplace_back(&run, run::Event{.seq = ++run.last_event, .type = "step.waiting"});
+  commit_or_fail(*db.ledger, batch);
+  CHECK(value_of(db.ledger->load(run.id))->last_event == run.last_event);
+  const Ledger::Open open = value_of(db.ledger->load_open());
+  REQUIRE(open.runs.size() == 1);
+  CHECK(open.runs[0].last_event == run.last_event);
+}
+
 TEST_CASE("breakers and gates come back and are replaced") {
   const Folder folder;
   Opened db = open_or_fail(folder.database());
