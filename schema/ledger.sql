@@ -1,4 +1,4 @@
--- The ledger's schema, version 1, as the files in migrations/ produce it. Generated: HOLDFAST_WRITE_SCHEMA=1 unit_ledger "[schema]"
+-- The ledger's schema, version 2, as the files in migrations/ produce it. Generated: HOLDFAST_WRITE_SCHEMA=1 unit_ledger "[schema]"
 
 CREATE TABLE attempts (
   run_seq          INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
@@ -55,6 +55,18 @@ CREATE TABLE breakers (
   last_cause       TEXT NOT NULL,
   PRIMARY KEY (server, tool)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cached_answers (
+  seq              INTEGER PRIMARY KEY,  -- order of arrival: the oldest goes first
+  server           TEXT NOT NULL,
+  tool             TEXT NOT NULL,
+  arguments        TEXT NOT NULL,        -- SHA-256 of their canonical JSON, hex
+  answered_at      INTEGER NOT NULL,
+  bytes            INTEGER NOT NULL,     -- of `result`
+  result           TEXT NOT NULL         -- JSON as received
+) STRICT;
+
+CREATE UNIQUE INDEX cached_answers_by_call ON cached_answers (server, tool, arguments);
 
 CREATE TABLE events (
   run_seq          INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,

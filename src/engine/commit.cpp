@@ -24,6 +24,7 @@ void Engine::Impl::build_batch() {
     for (const run::Event& event : live->changes.events) batch.events.emplace_back(&live->run, event);
   }
   batch.audit = audit;
+  batch.answers = kept;
   batch.probe = !storage_ok;
 }
 
@@ -79,6 +80,7 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   outgoing.clear();
   keys.clear();
   audit.clear();
+  kept.clear();
   release_effects();
   report();
   ledger.checkpoint_if_due();

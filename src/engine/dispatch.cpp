@@ -11,15 +11,7 @@ namespace holdfast::engine {
 namespace {
 
 constexpr std::size_t kMostLingering = 10'000;
-constexpr Duration kProbeGrace{2'000};
 constexpr Duration kCheckDelay{500};
-
-Result<std::string> resolved_args(const run::Run& run, const run::Step& step) {
-  if (step.spec.args.find("${") == std::string::npos) return step.spec.args;
-  return run::resolve(step.spec.args, [&](std::string_view name, std::string_view pointer) {
-    return run::value_of(run, name, pointer);
-  });
-}
 
 }  // namespace
 
@@ -175,29 +167,6 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index) {
          std::move(verge.permit));
 }
 
-void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
-  run::Step& step = live.run.steps[index];
-  const ToolPolicy& policy = policy_of(step);
-  run::Turn turn{live.run, live.changes, now, random};
-  if (!policy.fallback) return run::fail(turn, index, step.reason, step.detail);
-  metrics.fallback(step.spec.server, step.spec.tool);
-  const FallbackRule& rule = *policy.fallback;
-  if (rule.source == FallbackRule::Source::fixed)
-    return run::degrade(turn, index, rule.value, "the configured value stands in: " + step.detail);
-  const tools::ToolConfig* config =
-      rule.source == FallbackRule::Source::tool ? catalog.find(rule.server, rule.tool) : nullptr;
-  const auto args = resolved_args(live.run, step);
-  if (config == nullptr || !args) return run::fail(turn, index, step.reason, step.detail);
-  auto request = catalog.freeze(rule.server, rule.tool, *args, "");
-  const CallDeadline deadline =
-      nest_deadline(config->policy.deadline, step.spec.deadline, live.run.deadline, now);
-  if (!request || !gates.slot_free(rule.server)) return run::fail(turn, index, step.reason, step.detail);
-  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
-  if (verge.pass != Verge::Pass::go) return run::fail(turn, index, step.reason, step.detail);
-  launch(live, index, AttemptKind::fallback, config->policy, Kind::read, std::move(*request), deadline,
-         std::move(verge.permit));
-}
-
 void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, const ToolPolicy& called,
                           Kind repeat, run::FrozenRequest request, const CallDeadline& deadline,
                           Permit permit) {
@@ -252,10 +221,12 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
         break;
       case AttemptKind::fallback:
         run::absorb_fallback(turn, index, flight.attempt, evidence, judgement);
+        if (step.degraded) metrics.fallback(step.spec.server, step.spec.tool);
         break;
       default:
         run::absorb_call(turn, index, flight.attempt, evidence, judgement, policy);
     }
+  keep_answer(flight, evidence, judgement);
   if (live.run.steps[index].reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
   live.attempts.push_back(flight.attempt);
 }

@@ -56,6 +56,12 @@ struct Lingering {
   std::uint32_t n = 0;
 };
 
+/// The lease of a half-open circuit's probe ends this long after its call's deadline.
+inline constexpr Duration kProbeGrace{2'000};
+
+/// The step's arguments with every reference filled in. Error `bad_reference`.
+[[nodiscard]] Result<std::string> resolved_args(const run::Run& run, const run::Step& step);
+
 struct Engine::Impl {
   Impl(Engine& owner, const Clock& clock, Random& random, ledger::Ledger& ledger,
        const tools::Catalog& catalog, tools::Transport& transport, Observer& observer, Metrics& metrics,
@@ -79,7 +85,6 @@ struct Engine::Impl {
   void start_step(Live& live, std::uint32_t step, bool from_queue = false);
   void ask_checks(Live& live);
   void start_check(Live& live, std::uint32_t step);
-  void start_fallback(Live& live, std::uint32_t step);
   [[nodiscard]] Result<void> freeze(Live& live, std::uint32_t step, const ToolPolicy& policy);
   void launch(Live& live, std::uint32_t step, AttemptKind kind, const ToolPolicy& called, Kind repeat,
               run::FrozenRequest request, const CallDeadline& deadline, Permit permit);
@@ -91,6 +96,14 @@ struct Engine::Impl {
   void call_late(tools::CallId id, Evidence evidence);
   void end_flight(Live& live, std::uint32_t step, const Evidence& evidence, Flight& flight);
   void absorb_crash(Live& live, const run::Attempt& attempt);
+
+  // --- fallback.cpp ---
+  void start_fallback(Live& live, std::uint32_t step);
+  void ask_instead(Live& live, std::uint32_t step, const FallbackRule& rule);
+  void answer_from_kept(run::Turn& turn, std::uint32_t step, const ToolPolicy& policy);
+  /// A good answer of a tool with a `cached` fallback is stored with the batch that settles the call.
+  void keep_answer(const Flight& flight, const Evidence& evidence, const Judgement& judgement);
+  Result<std::optional<ledger::CachedAnswer>> find_kept(const ToolPolicy& policy, std::string_view args);
 
   // --- commit.cpp ---
   void flush();
@@ -139,6 +152,7 @@ struct Engine::Impl {
   std::vector<Live*> dirty;
   ledger::Batch batch;
   std::vector<ledger::AuditEntry> audit;
+  std::vector<ledger::CachedAnswer> kept;  // not yet in the ledger
   std::vector<Outgoing> outgoing;
   std::vector<tools::CallId> cancels;
   std::vector<std::move_only_function<void(const Error*)>> answers;

@@ -11,6 +11,7 @@ void Batch::clear() {
   events.clear();
   breakers.clear();
   gates.clear();
+  answers.clear();
   audit.clear();
   probe = false;
 }

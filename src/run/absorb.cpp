@@ -280,8 +280,9 @@ void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Ev
   turn.changes.touch(index);
   if (terminal(step.status)) return;
   if (judgement.verdict == Verdict::ok && judgement.action == Action::done)
-    return degrade(turn, index, evidence.result, "answered by the fallback tool");
-  fail(turn, index, step.reason == Reason::none ? Reason::attempts_exhausted : step.reason, step.detail);
+    return degrade(turn, index, evidence.result, "the fallback tool answered: " + step.detail);
+  fail(turn, index, step.reason == Reason::none ? Reason::attempts_exhausted : step.reason,
+       step.detail + "; the fallback tool did not answer: " + sentence(evidence));
 }
 
 }  // namespace holdfast::run

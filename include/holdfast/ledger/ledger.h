@@ -22,6 +22,15 @@ struct AuditEntry {
   std::string data = "{}";
 };
 
+/// The last good answer of a read, kept for its tool's `cached` fallback: one for each server, tool and equal
+/// arguments.
+struct CachedAnswer {
+  std::string server, tool;
+  std::string arguments;  // SHA-256 of their canonical JSON, hex
+  Instant at{};
+  std::string result;  // JSON text as received
+};
+
 /// Everything decided in one turn of the loop, as pointers to the engine's own values: nothing is copied. The
 /// pointees must live until commit() has returned. Within a batch, order: inserts of runs, then of steps,
 /// then updates, then attempts and events.
@@ -40,12 +49,15 @@ struct Batch {
   std::vector<std::pair<const run::Run*, run::Event>> events;  // run_seq is taken from the run
   std::vector<Breaker> breakers;                               // upserted
   std::vector<RateGate> gates;                                 // upserted
+  /// Each replaces the one before it. The ledger keeps 10,000 and 64 MiB in all; the oldest goes first.
+  std::vector<CachedAnswer> answers;
   std::vector<AuditEntry> audit;
   bool probe = false;  // write although there is nothing to store: can the storage be written again?
 
   [[nodiscard]] bool empty() const {
     return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
-           attempts.empty() && events.empty() && breakers.empty() && gates.empty() && audit.empty();
+           attempts.empty() && events.empty() && breakers.empty() && gates.empty() && answers.empty() &&
+           audit.empty();
   }
   void clear();
 };
@@ -94,6 +106,10 @@ class Ledger {
   [[nodiscard]] virtual Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq,
                                                                          std::uint32_t step,
                                                                          std::uint32_t n) = 0;
+  /// The kept answer to equal arguments, whatever its age; nullopt when there is none. Engine thread only.
+  [[nodiscard]] virtual Result<std::optional<CachedAnswer>> find_answer(std::string_view server,
+                                                                        std::string_view tool,
+                                                                        std::string_view arguments) = 0;
   /// Moves the WAL into the database when it has grown (its own policy); engine thread, after effects have
   /// left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;

@@ -14,6 +14,8 @@ struct Tuning {
   std::uint64_t restart_frames = 4 * 1024;  // and one that waits for readers beyond this
   std::uint32_t max_pages = 0;              // the database may not grow beyond; 0: no limit
   std::string vfs;                          // SQLite's name of the file system; empty: the real one
+  std::int64_t max_answers = 10'000;        // cached answers kept
+  std::int64_t max_answer_bytes = 64 * 1024 * 1024;  // their results together
 };
 
 [[nodiscard]] Result<Opened> open_tuned(const Options& options, const Tuning& tuning);

@@ -97,6 +97,10 @@ void add_writing(Sql& s) {
   s.put_breaker = upsert("breakers", "server, tool", {}, kBreakerState);
   s.put_gate = upsert("rate_gates", "server", {}, "until, hits");
   s.insert_audit = insert("audit", "at, who, action, subject, why, data");
+  // The row that is replaced goes first, so that the new one stands behind all others.
+  s.put_answer = "INSERT OR REPLACE" +
+                 insert("cached_answers", "server, tool, arguments, answered_at, bytes, result").substr(6);
+  s.drop_answer = "DELETE FROM cached_answers WHERE seq = ?";
 }
 
 void add_runs(Sql& s) {
@@ -161,6 +165,14 @@ void add_other_reading(Sql& s) {
       "SELECT seq, at, who, action, subject, why, data FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?";
 }
 
+void add_answers(Sql& s) {
+  const std::string by_call = "FROM cached_answers WHERE server = ? AND tool = ? AND arguments = ?";
+  s.answer = select("answered_at, result", by_call);
+  s.answer_bytes = select("bytes", by_call);
+  s.answers_kept = "SELECT count(*), coalesce(sum(bytes), 0) FROM cached_answers";
+  s.oldest_answer = "SELECT seq, bytes FROM cached_answers ORDER BY seq LIMIT 1";
+}
+
 Sql make_sql() {
   Sql s;
   add_writing(s);
@@ -168,6 +180,7 @@ Sql make_sql() {
   add_steps(s);
   add_attempts(s);
   add_other_reading(s);
+  add_answers(s);
   s.begin_read = "BEGIN";
   s.begin_write = "BEGIN IMMEDIATE";
   s.commit = "COMMIT";

@@ -91,12 +91,18 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   for (const auto& [run, event] : batch.events) insert_event(connection_, *run, event);
   for (const Breaker& breaker : batch.breakers) put_breaker(connection_, breaker);
   for (const RateGate& gate : batch.gates) put_gate(connection_, gate);
+  if (!batch.answers.empty()) {
+    if (!answers_) answers_ = count_answers(connection_);
+    for (const CachedAnswer& answer : batch.answers) put_answer(connection_, answer, *answers_);
+    trim_answers(connection_, *answers_, {tuning_.max_answers, tuning_.max_answer_bytes});
+  }
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
   Error error = to_error(path_, failure, connection_.handle());
   roll_back();
+  answers_.reset();
   if (sqlite3_get_autocommit(connection_.handle()) == 0) {
     error = Error{"storage_broken", error.message + "; and the transaction cannot be rolled back", {}};
   }
@@ -169,6 +175,11 @@ Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_
     if (rows.row()) take_attempt(rows, run_seq, found.emplace());
     return found;
   });
+}
+
+Result<std::optional<CachedAnswer>> SqliteLedger::find_answer(std::string_view server, std::string_view tool,
+                                                              std::string_view arguments) {
+  return reading([&] { return load_answer(connection_, server, tool, arguments); });
 }
 
 /// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind.

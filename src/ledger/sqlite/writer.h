@@ -4,6 +4,7 @@
 #include <string>
 
 #include "holdfast/ledger/ledger.h"
+#include "ledger/sqlite/answers.h"
 #include "ledger/sqlite/connection.h"
 #include "ledger/sqlite/file.h"
 #include "ledger/sqlite/open.h"
@@ -22,6 +23,8 @@ class SqliteLedger final : public Ledger {
   Result<std::optional<Submission>> find_submission(std::string_view owner, std::string_view key) override;
   Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq, std::uint32_t step,
                                                    std::uint32_t n) override;
+  Result<std::optional<CachedAnswer>> find_answer(std::string_view server, std::string_view tool,
+                                                  std::string_view arguments) override;
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override;
   Result<void> backup(const std::string& path) override;
@@ -44,6 +47,7 @@ class SqliteLedger final : public Ledger {
   std::uint64_t frames_at_checkpoint_ = 0;
   std::uint64_t due_at_ = 0;  // frames at which the next checkpoint is tried
   bool checkpoint_failing_ = false;
+  std::optional<AnswersKept> answers_;  // unknown until the first is put, and after a commit that failed
   std::optional<Error> broken_;  // set for good by what only a restart can mend
 };
 

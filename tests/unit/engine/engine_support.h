@@ -49,7 +49,7 @@ class NoMetrics final : public engine::Metrics {
   void retried(Reason, std::string_view) override {}
   void retry_budget_exhausted() override {}
   void late_answer() override { ++late_answers; }
-  void fallback(std::string_view, std::string_view) override {}
+  void fallback(std::string_view, std::string_view) override { ++fallbacks; }
   void circuit(std::string_view, std::string_view, BreakerState, bool) override {}
   void committed(double, std::size_t) override { ++commits; }
   void gauges(const engine::RunsByStatus& o, std::uint64_t unknown, std::optional<Instant>,
@@ -57,7 +57,7 @@ class NoMetrics final : public engine::Metrics {
     open = o;
     unknown_writes = unknown;
   }
-  int commits = 0, late_answers = 0;
+  int commits = 0, late_answers = 0, fallbacks = 0;
   engine::RunsByStatus open;
   std::uint64_t unknown_writes = 0;
 };
@@ -87,6 +87,10 @@ class SwitchLedger final : public ledger::Ledger {
                                                    std::uint32_t n) override {
     return inner_.find_attempt(r, s, n);
   }
+  Result<std::optional<ledger::CachedAnswer>> find_answer(std::string_view s, std::string_view t,
+                                                          std::string_view a) override {
+    return inner_.find_answer(s, t, a);
+  }
   void checkpoint_if_due() override { inner_.checkpoint_if_due(); }
   std::uint64_t wal_bytes() const override { return inner_.wal_bytes(); }
   Result<void> backup(const std::string& path) override { return inner_.backup(path); }
@@ -109,13 +113,14 @@ servers:
 
 /// One life of the product without sockets and threads.
 struct Life {
-  explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100)
+  explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100,
+                const std::string& yaml = kConfig)
       : clock(clock_) {
     auto db = ledger::open_sqlite({(folder / "holdfast.db").string(), 1, true});
     if (!db) FAIL(db.error().message);
     opened = std::move(*db);
     ledger.emplace(*opened.ledger);
-    std::ofstream(folder / "c.yaml") << kConfig;
+    std::ofstream(folder / "c.yaml") << yaml;
     auto config = tools::load_config((folder / "c.yaml").string(),
                                      [](const std::string&) -> const char* { return nullptr; });
     if (!config) FAIL(config.error().message);

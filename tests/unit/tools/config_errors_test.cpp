@@ -186,6 +186,7 @@ TEST_CASE("a mistake at a tool names its place and what would be right") {
        "/servers/api/tools/w/check/args",
        {"${key}"}},
       {"fallback of a write", "fallback: {static: 1}", "/servers/api/tools/w/fallback", {"write"}},
+      {"kept answer at a write", "fallback: {cached: {max_age: 1h}}", "/servers/api/tools/w/fallback", {"write"}},
       {"fallback of no server",
        "effect: read, fallback: {tool: {server: nowhere, tool: x}}",
        "/servers/api/tools/w/fallback/tool/server",
