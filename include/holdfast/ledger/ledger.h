@@ -8,6 +8,8 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/policy/breaker.h"
+#include "holdfast/policy/latency_window.h"
+#include "holdfast/policy/sized_deadline.h"
 #include "holdfast/run/run.h"
 
 namespace holdfast::ledger {
@@ -20,6 +22,13 @@ struct AuditEntry {
   std::string subject;  // write id, run id, server/tool
   std::string why;
   std::string data = "{}";
+};
+
+/// One slice of a tool's service times. Losing some is no harm: they are measured again.
+struct LatencyRow {
+  std::string server, tool;
+  LatencySlice slice;
+  std::optional<SizedDeadline> sized;  // the deadline in force when the row was made
 };
 
 /// Everything decided in one turn of the loop, as pointers to the engine's own values: nothing is copied. The
@@ -41,11 +50,13 @@ struct Batch {
   std::vector<Breaker> breakers;                               // upserted
   std::vector<RateGate> gates;                                 // upserted
   std::vector<AuditEntry> audit;
+  std::vector<LatencyRow> latencies;  // upserted
   bool probe = false;  // write although there is nothing to store: can the storage be written again?
 
   [[nodiscard]] bool empty() const {
     return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
-           attempts.empty() && events.empty() && breakers.empty() && gates.empty() && audit.empty();
+           attempts.empty() && events.empty() && breakers.empty() && gates.empty() && audit.empty() &&
+           latencies.empty();
   }
   void clear();
 };
@@ -77,6 +88,7 @@ class Ledger {
     std::vector<run::Attempt> in_flight;
     std::vector<Breaker> breakers;
     std::vector<RateGate> gates;
+    std::vector<LatencyRow> latencies;
   };
   [[nodiscard]] virtual Result<Open> load_open() = 0;
   /// A run by id, with its steps and writes, as committed; nullopt when there is none. Engine thread only

@@ -86,6 +86,16 @@ void put_gate(Connection& connection, const RateGate& gate) {
   connection.statement(sql().put_gate).add(gate.server, gate.until, gate.hits).run();
 }
 
+void put_latency(Connection& connection, const LatencyRow& row) {
+  Statement& statement = connection.statement(sql().put_latency)
+                             .add(row.server, row.tool, row.slice.slot, row.slice.start, row.slice.samples);
+  if (row.sized)
+    statement.add(row.sized->value, row.sized->since);
+  else
+    statement.add(std::optional<Duration>{}, std::optional<Instant>{});
+  statement.run();
+}
+
 void insert_audit(Connection& connection, const AuditEntry& entry) {
   connection.statement(sql().insert_audit)
       .add(entry.at, entry.who, entry.action, entry.subject, entry.why, entry.data)

@@ -96,6 +96,8 @@ void add_writing(Sql& s) {
   s.insert_event = insert("events", "run_seq, seq, at, type, step, data");
   s.put_breaker = upsert("breakers", "server, tool", {}, kBreakerState);
   s.put_gate = upsert("rate_gates", "server", {}, "until, hits");
+  s.put_latency =
+      upsert("latency_windows", "server, tool, slot", {}, "start, samples, sized_deadline, sized_since");
   s.insert_audit = insert("audit", "at, who, action, subject, why, data");
 }
 
@@ -156,6 +158,9 @@ void add_other_reading(Sql& s) {
       rest;
   s.breakers = select(joined("server, tool", kBreakerState), "FROM breakers ORDER BY server, tool");
   s.gates = "SELECT server, until, hits FROM rate_gates ORDER BY server";
+  s.latencies =
+      "SELECT server, tool, slot, start, samples, sized_deadline, sized_since FROM latency_windows"
+      " ORDER BY server, tool, start";
   s.audit =
       "SELECT seq, at, who, action, subject, why, data FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?";
 }

@@ -90,6 +90,7 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   for (const Breaker& breaker : batch.breakers) put_breaker(connection_, breaker);
   for (const RateGate& gate : batch.gates) put_gate(connection_, gate);
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
+  for (const LatencyRow& row : batch.latencies) put_latency(connection_, row);
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
@@ -136,6 +137,7 @@ Result<Ledger::Open> SqliteLedger::load_open() {
     }
     open.breakers = load_breakers(connection_);
     open.gates = load_gates(connection_);
+    open.latencies = load_latencies(connection_);
     return open;
   });
 }
