@@ -51,6 +51,8 @@ void Engine::Impl::flush() {
   }
   build_batch();
   gates.collect(batch.breakers, batch.gates);
+  const bool last = draining && flights.empty();
+  if (last || !batch.empty()) latencies.collect(batch.latencies, now, last);
   if (batch.empty())
     return release_effects();  // nothing to store: whoever waits is told what is stored already
   const std::size_t size = batch.runs.size() + batch.new_runs.size();
@@ -121,6 +123,7 @@ void Engine::Impl::storage_failed(const Error& error) {
   // Rows that gates gave for this batch must be given again.
   for (const Breaker& breaker : batch.breakers) gates.store_again(breaker);
   for (const RateGate& gate : batch.gates) gates.store_again(gate);
+  for (const ledger::LatencyRow& row : batch.latencies) latencies.store_again(row);
   for (auto& [run_id, answer] : submit_answers) {
     answer(&storage_error);
     const auto it = runs.find(run_id);

@@ -66,7 +66,7 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     return run::fail(turn, index, Reason::tool_not_found,
                      "the configuration has no tool " + step.spec.server + "/" + step.spec.tool);
   const ToolPolicy& policy = policy_of(step);
-  const run::Readiness readiness = run::ready(live.run, step, policy, now);
+  const run::Readiness readiness = run::ready(live.run, step, policy, now, latencies.deadline(policy, now));
   switch (readiness.what) {
     case run::Readiness::What::fail:
       if (readiness.reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
@@ -90,7 +90,8 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     if (step.wait.what != run::WaitFor::slot) gates.queue_for_slot(step.spec.server, {live.run.id, index});
     return run::hold(turn, index, {run::WaitFor::slot, std::nullopt});
   }
-  const CallDeadline deadline = nest_deadline(policy.deadline, step.spec.deadline, live.run.deadline, now);
+  const CallDeadline deadline =
+      nest_deadline(latencies.deadline(policy, now), step.spec.deadline, live.run.deadline, now);
   Verge verge = gates.ask(policy, readiness.kind, now, deadline.at + kProbeGrace);
   if (verge.pass == Verge::Pass::closed) return closed_circuit(live, index, policy, readiness.kind, verge);
   if (verge.pass == Verge::Pass::wait) {
@@ -167,7 +168,8 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index) {
   }
   if (!gates.slot_free(rule.server)) return later();
   const Instant limit = now < live.run.deadline ? live.run.deadline : kEndOfTime;
-  const CallDeadline deadline = nest_deadline(config->policy.deadline, std::nullopt, limit, now);
+  const CallDeadline deadline =
+      nest_deadline(latencies.deadline(config->policy, now), std::nullopt, limit, now);
   Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
   if (verge.pass != Verge::Pass::go) return later();
   launch(live, index, AttemptKind::check, config->policy, Kind::read, std::move(*request), deadline,
@@ -189,7 +191,7 @@ void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
   if (config == nullptr || !args) return run::fail(turn, index, step.reason, step.detail);
   auto request = catalog.freeze(rule.server, rule.tool, *args, "");
   const CallDeadline deadline =
-      nest_deadline(config->policy.deadline, step.spec.deadline, live.run.deadline, now);
+      nest_deadline(latencies.deadline(config->policy, now), step.spec.deadline, live.run.deadline, now);
   if (!request || !gates.slot_free(rule.server)) return run::fail(turn, index, step.reason, step.detail);
   Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
   if (verge.pass != Verge::Pass::go) return run::fail(turn, index, step.reason, step.detail);
@@ -239,6 +241,9 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
   else
     gates.settle(flight.permit, *flight.called, judgement,
                  retry_after_wait(evidence.retry_after, evidence.date, now), now);
+  const Sample sample = sample_of(flight.attempt.kind, flight.attempt.clipped, evidence, judgement);
+  latencies.add(*flight.called, sample,
+                sample == Sample::gave_up ? flight.attempt.deadline : now - flight.attempt.started_at, now);
   const ToolPolicy& policy = policy_of(step);
   const bool interrupted = draining && evidence.failure == Failure::cancelled && flight.kind == Kind::read &&
                            !live.run.cancel_requested;

@@ -15,6 +15,7 @@
 #include "engine/outgoing.h"
 #include "holdfast/core/ids.h"
 #include "holdfast/engine/engine.h"
+#include "holdfast/engine/latencies.h"
 #include "holdfast/run/machine.h"
 
 namespace holdfast::engine {
@@ -124,6 +125,7 @@ struct Engine::Impl {
   std::vector<Inbox::Item> items;
   RunIds ids;
   Gates gates;
+  Latencies latencies;
   std::unordered_map<std::string, std::unique_ptr<Live>> runs;
   std::set<std::pair<std::int64_t, std::string>> timers;  // (instant, run id)
   std::unordered_map<tools::CallId, Flight> flights;

@@ -50,7 +50,8 @@ Kind kind_of(const Step& step, const ToolPolicy& policy) {
   return policy.kind();
 }
 
-Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now) {
+Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now,
+                std::optional<Duration> tool_deadline) {
   Readiness r;
   r.kind = kind_of(step, policy);
   if (step.effect == Effect::read && policy.effect == Effect::write && policy.declared) {
@@ -97,7 +98,8 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
                " is spent; the last attempt: " + step.detail;
     return r;
   }
-  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
+  const Duration allowed = tool_deadline.value_or(policy.deadline);
+  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, allowed) : allowed;
   const Duration left = run.deadline - now;
   if (!enough_time(r.kind, own, left)) {
     r.what = Readiness::What::fail;

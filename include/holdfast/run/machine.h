@@ -67,13 +67,15 @@ void refresh(Turn& turn);
 [[nodiscard]] Kind kind_of(const Step& step, const ToolPolicy& policy);
 
 /// May a call of this step leave now, time and earlier doubts considered? Gates are asked afterwards.
+/// `tool_deadline`: the one in force, where it is not the policy's.
 struct Readiness {
   enum class What { send, check, fail, doubt } what = What::send;
   Reason reason = Reason::none;  // of fail and doubt
   std::string detail;
   Kind kind = Kind::plain;  // effective: an expired key is none
 };
-[[nodiscard]] Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now);
+[[nodiscard]] Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now,
+                              std::optional<Duration> tool_deadline = std::nullopt);
 
 /// The attempt row of a call, check or fallback that is about to leave. Debits attempts and budget. The
 /// caller has made sure that the request is frozen.

@@ -98,6 +98,7 @@ void add_writing(Sql& s) {
   s.put_gate = upsert("rate_gates", "server", {}, "until, hits");
   s.put_latency =
       upsert("latency_windows", "server, tool, slot", {}, "start, samples, sized_deadline, sized_since");
+  s.forget_latencies = "DELETE FROM latency_windows WHERE start <= ?";
   s.insert_audit = insert("audit", "at, who, action, subject, why, data");
 }
 

@@ -58,7 +58,7 @@ struct Sql {
   std::string insert_run, update_run, settle_run;
   std::string insert_step, update_step;
   std::string put_write, put_attempt, insert_event, put_breaker, put_gate, put_latency,
-      insert_audit;
+      forget_latencies, insert_audit;
   // Reading. Columns come in the order of the lists above, after the key where there is one.
   std::string newest_run;                        // seq
   std::string submission;                        // run id, digest; by owner, key

@@ -90,7 +90,7 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   for (const Breaker& breaker : batch.breakers) put_breaker(connection_, breaker);
   for (const RateGate& gate : batch.gates) put_gate(connection_, gate);
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
-  for (const LatencyRow& row : batch.latencies) put_latency(connection_, row);
+  put_latencies(connection_, batch.latencies);
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {

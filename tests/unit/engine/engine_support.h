@@ -107,13 +107,14 @@ servers:
 
 /// One life of the product without sockets and threads.
 struct Life {
-  explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100)
+  explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100,
+                const char* config_text = kConfig)
       : clock(clock_) {
     auto db = ledger::open_sqlite({(folder / "holdfast.db").string(), 1, true});
     if (!db) FAIL(db.error().message);
     opened = std::move(*db);
     ledger.emplace(*opened.ledger);
-    std::ofstream(folder / "c.yaml") << kConfig;
+    std::ofstream(folder / "c.yaml") << config_text;
     auto config = tools::load_config((folder / "c.yaml").string(),
                                      [](const std::string&) -> const char* { return nullptr; });
     if (!config) FAIL(config.error().message);
