@@ -5,6 +5,7 @@
 
 #include "holdfast/core/time.h"
 #include "holdfast/engine/engine.h"
+#include "holdfast/engine/latencies.h"
 #include "holdfast/ledger/ledger.h"
 #include "holdfast/run/plan.h"
 #include "holdfast/tools/catalog.h"
@@ -47,6 +48,7 @@ struct Service {
   ledger::Reader& reader;
   const tools::Catalog& catalog;
   MetricsRegistry& metrics;
+  const engine::Latencies& latencies;
 
   [[nodiscard]] run::PlanContext plan_context() const;
 };
