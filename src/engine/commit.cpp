@@ -69,7 +69,21 @@ void Engine::Impl::flush() {
   after_commit(*committed);
 }
 
+/// Before anybody is answered: who was told of something finds it counted.
+void Engine::Impl::count_turn() {
+  for (Live* live : dirty) {
+    count(*live);
+    for (std::uint32_t i = 0; i < live->changes.over_budget; ++i) metrics.retry_budget_exhausted();
+    for (const std::uint32_t step : live->changes.degraded)
+      metrics.fallback(live->run.steps[step].spec.server, live->run.steps[step].spec.tool);
+  }
+  for (const Gates::Change& change : gates.take_changes())
+    metrics.circuit(change.server, change.tool, change.state, change.opened);
+  report();
+}
+
 void Engine::Impl::after_commit(const ledger::Committed& proof) {
+  count_turn();
   for (auto& [run_id, answer] : submit_answers) answer(nullptr);
   submit_answers.clear();
   for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
@@ -77,7 +91,6 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   keys.clear();
   audit.clear();
   release_effects();
-  report();
   ledger.checkpoint_if_due();
 }
 
@@ -88,15 +101,12 @@ void Engine::Impl::release_effects() {
   answers.clear();
   for (Live* live : dirty) {
     if (live->is_new || !live->changes.empty() || !live->attempts.empty()) observer.run_changed(live->run.id, live->run.settled() || live->run.status == run::RunStatus::unknown);
-    count(*live);
     live->is_new = false;
     live->dirty = false;
     live->changes.clear();
     live->attempts.clear();
     live->new_steps.clear();
   }
-  for (const Gates::Change& change : gates.take_changes())
-    metrics.circuit(change.server, change.tool, change.state, change.opened);
   forget_settled();
   dirty.clear();
   if (draining && flights.empty()) {

@@ -59,6 +59,18 @@ Result<void> Engine::Impl::freeze(Live& live, std::uint32_t index, const ToolPol
   return {};
 }
 
+/// Why the step is sent again: how its last call ended. From the ledger where that was in an earlier life.
+AttemptClass Engine::Impl::last_class(const Live& live, std::uint32_t index) {
+  if (index < live.last_class.size() && live.last_class[index] != AttemptClass::none)
+    return live.last_class[index];
+  for (std::uint32_t n = live.run.steps[index].rows; n > 0; --n) {
+    const auto stored = ledger.find_attempt(live.run.seq, index, n);
+    if (!stored || !*stored) break;
+    if ((*stored)->kind == AttemptKind::call) return (*stored)->klass;
+  }
+  return AttemptClass::none;
+}
+
 void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) {
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
@@ -69,7 +81,6 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
   const run::Readiness readiness = run::ready(live.run, step, policy, now, latencies.deadline(policy, now));
   switch (readiness.what) {
     case run::Readiness::What::fail:
-      if (readiness.reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
       return run::give_up(turn, index, policy, readiness.reason, readiness.detail);
     case run::Readiness::What::doubt:
       return run::doubt(turn, index, readiness.reason, readiness.detail);
@@ -98,10 +109,11 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     if (*verge.wait.until >= live.run.deadline)
       return run::give_up(turn, index, policy, Reason::rate_limited,
                           "the server asked everybody to wait until " + format_rfc3339(*verge.wait.until) +
-                              ", past the run's deadline");
+                              ", past the run's deadline",
+                          *verge.wait.until);
     return run::hold(turn, index, verge.wait);
   }
-  if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(step.wait.what));
+  if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(last_class(live, index)));
   const bool is_write = step.effect == Effect::write;
   run::FrozenRequest request = is_write ? step.write->request : live.requests[index];
   launch(live, index, AttemptKind::call, policy, readiness.kind, std::move(request), deadline,
@@ -118,13 +130,10 @@ void Engine::Impl::closed_circuit(Live& live, std::uint32_t index, const ToolPol
                              (verge.cause.empty() ? "" : " (" + verge.cause + ")");
   const bool too_late = verge.wait.until && *verge.wait.until >= live.run.deadline;
   const bool has_fallback = step.effect == Effect::read && policy.fallback.has_value();
-  if (has_fallback) return run::give_up(turn, index, policy, Reason::circuit_open, detail);
-  if (step.spec.on_circuit_open == run::OnCircuitOpen::fail || too_late) {
-    run::fail(turn, index, Reason::circuit_open, detail);
-    if (step.status == run::StepStatus::failed)
-      step.advice = advice(Reason::circuit_open, policy.server + "/" + policy.tool, until);
-    return;
-  }
+  if (has_fallback)
+    return run::give_up(turn, index, policy, Reason::circuit_open, detail, verge.wait.until);
+  if (step.spec.on_circuit_open == run::OnCircuitOpen::fail || too_late)
+    return run::fail(turn, index, Reason::circuit_open, detail, verge.wait.until);
   live.queued = true;
   gates.wait_for_circuit(policy, {live.run.id, index}, kind, verge.by_server);
   run::hold(turn, index, verge.wait);
@@ -181,7 +190,6 @@ void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
   const ToolPolicy& policy = policy_of(step);
   run::Turn turn{live.run, live.changes, now, random};
   if (!policy.fallback) return run::fail(turn, index, step.reason, step.detail);
-  metrics.fallback(step.spec.server, step.spec.tool);
   const FallbackRule& rule = *policy.fallback;
   if (rule.source == FallbackRule::Source::fixed)
     return run::degrade(turn, index, rule.value, "the configured value stands in: " + step.detail);
@@ -260,7 +268,10 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
       default:
         run::absorb_call(turn, index, flight.attempt, evidence, judgement, policy);
     }
-  if (live.run.steps[index].reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
+  if (flight.attempt.kind == AttemptKind::call) {
+    live.last_class.resize(std::max(live.last_class.size(), live.run.steps.size()));
+    live.last_class[index] = flight.attempt.klass;
+  }
   live.attempts.push_back(flight.attempt);
 }
 

@@ -141,7 +141,7 @@ Result<void> Engine::Impl::load() {
   serve_waiters();
   flush();
   if (!storage_ok) return std::unexpected(storage_error);
-  report();
+  count_turn();
   return {};
 }
 

@@ -26,6 +26,7 @@ struct Live {
   run::Changes changes;
   std::vector<run::Attempt> attempts;        // rows of this turn
   std::vector<std::uint32_t> new_steps;      // added to an open run this turn
+  std::vector<AttemptClass> last_class;      // of each step's last call in this life
   std::vector<run::FrozenRequest> requests;  // of reads, by step; a write's is in the ledger
   bool is_new = false;
   bool dirty = false;
@@ -77,6 +78,7 @@ struct Engine::Impl {
 
   // --- dispatch.cpp ---
   void start_step(Live& live, std::uint32_t step, bool from_queue = false);
+  [[nodiscard]] AttemptClass last_class(const Live& live, std::uint32_t step);
   void ask_checks(Live& live);
   void start_check(Live& live, std::uint32_t step);
   void start_fallback(Live& live, std::uint32_t step);
@@ -98,6 +100,7 @@ struct Engine::Impl {
   void after_commit(const ledger::Committed& proof);
   void release_effects();
   void storage_failed(const Error& error);
+  void count_turn();
   void count(Live& live);
   void report();
 

@@ -28,6 +28,7 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
   step.wait = {};
   if (kind == AttemptKind::fallback) return attempt;
   step.reason = Reason::none;
+  step.advice.clear();
   if (attempt.counted && ++step.attempts > 1) ++turn.run.retry_spent;
   if (step.effect == Effect::write) {
     Write& write = ensure_write(turn.run, index);

@@ -21,6 +21,9 @@ struct Changes {
   std::vector<std::uint32_t> steps;  // each at most once
   std::vector<Event> events;
   std::vector<std::uint32_t> cancel_calls;  // steps whose call in flight is to be ended
+  // For metrics only.
+  std::vector<std::uint32_t> degraded;  // steps that a fallback answered
+  std::uint32_t over_budget = 0;        // steps that the run's retry budget stopped
 
   void touch(std::uint32_t step);
   [[nodiscard]] bool empty() const { return !run && steps.empty() && events.empty() && cancel_calls.empty(); }
@@ -100,10 +103,13 @@ bool absorb_late(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidenc
 
 /// The step waits for a gate or slot; nothing was spent.
 void hold(Turn& turn, std::uint32_t step, Wait wait);
-/// The step ends without a call: failed, or unknown where an earlier attempt left doubt.
-void fail(Turn& turn, std::uint32_t step, Reason reason, std::string detail);
+/// The step ends without a call: failed, or unknown where an earlier attempt left doubt. `when`: the instant
+/// from which on it may be tried again, for the advice.
+void fail(Turn& turn, std::uint32_t step, Reason reason, std::string detail,
+          std::optional<Instant> when = std::nullopt);
 /// As fail(), but a read whose tool has a fallback asks that first (the next move is `fallback`).
-void give_up(Turn& turn, std::uint32_t step, const ToolPolicy& policy, Reason reason, std::string detail);
+void give_up(Turn& turn, std::uint32_t step, const ToolPolicy& policy, Reason reason, std::string detail,
+             std::optional<Instant> when = std::nullopt);
 /// The step ends with a fallback's answer.
 void degrade(Turn& turn, std::uint32_t step, std::string result, std::string detail);
 /// The step's write is in doubt and nothing more can be done by ourselves.
