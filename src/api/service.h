@@ -6,6 +6,7 @@
 #include "api/known_runs.h"
 #include "holdfast/core/time.h"
 #include "holdfast/engine/engine.h"
+#include "holdfast/engine/latencies.h"
 #include "holdfast/ledger/ledger.h"
 #include "holdfast/run/plan.h"
 #include "holdfast/tools/catalog.h"
@@ -50,6 +51,7 @@ struct Service {
   const KnownRuns& known;
   const tools::Catalog& catalog;
   MetricsRegistry& metrics;
+  const engine::Latencies& latencies;
 
   [[nodiscard]] run::PlanContext plan_context() const;
 };

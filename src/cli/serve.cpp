@@ -52,7 +52,7 @@ struct Process {
         random(system_random()),
         engine(clock, *random, *ledger.ledger, catalog, *transport, hub, metrics, engine_options()),
         commands(engine, *ledger.ledger),
-        service{clock, commands, *ledger.reader, hub.known(), catalog, metrics},
+        service{clock, commands, *ledger.reader, hub.known(), catalog, metrics, engine.latencies()},
         client(http::make_server(clock, listener(catalog.config(), "client", catalog.config().listen))),
         admin(http::make_server(clock, listener(catalog.config(), "admin", catalog.config().admin_listen))) {
     relay.attach(engine);

@@ -53,6 +53,8 @@ void Engine::Impl::flush() {
   }
   build_batch();
   gates.collect(batch.breakers, batch.gates);
+  const bool last = draining && flights.empty();
+  if (last || !batch.empty()) latencies.collect(batch.latencies, now, last);
   if (batch.empty())
     return release_effects();  // nothing to store: whoever waits is told what is stored already
   crash_point(CrashPoint::before_commit);
@@ -70,9 +72,23 @@ void Engine::Impl::flush() {
   after_commit(*committed);
 }
 
+/// Before anybody is answered: who was told of something finds it counted.
+void Engine::Impl::count_turn() {
+  for (Live* live : dirty) {
+    count(*live);
+    for (std::uint32_t i = 0; i < live->changes.over_budget; ++i) metrics.retry_budget_exhausted();
+    for (const std::uint32_t step : live->changes.degraded)
+      metrics.fallback(live->run.steps[step].spec.server, live->run.steps[step].spec.tool);
+  }
+  for (const Gates::Change& change : gates.take_changes())
+    metrics.circuit(change.server, change.tool, change.state, change.opened);
+  report();
+}
+
 void Engine::Impl::after_commit(const ledger::Committed& proof) {
   crash_point(CrashPoint::committed);
   if (!submit_answers.empty()) crash_point(CrashPoint::submit_committed);
+  count_turn();
   for (auto& [run_id, answer] : submit_answers) answer(nullptr);
   submit_answers.clear();
   if (!outgoing.empty()) crash_point(CrashPoint::answered);
@@ -82,7 +98,6 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   audit.clear();
   kept.clear();
   release_effects();
-  report();
   ledger.checkpoint_if_due();
 }
 
@@ -97,7 +112,6 @@ void Engine::Impl::release_effects() {
     const bool changed = live->is_new || !live->changes.empty() || !live->attempts.empty();
     const std::string id = live->run.id;
     const bool rests = live->run.settled() || live->run.status == run::RunStatus::unknown;
-    count(*live);
     live->is_new = false;
     live->dirty = false;
     live->changes.clear();
@@ -107,8 +121,6 @@ void Engine::Impl::release_effects() {
     if (changed) observer.run_changed(id, rests);
   }
   dirty.clear();
-  for (const Gates::Change& change : gates.take_changes())
-    metrics.circuit(change.server, change.tool, change.state, change.opened);
   if (draining && flights.empty()) {
     const std::lock_guard lock(drained_mutex);
     drained = true;
@@ -133,6 +145,7 @@ void Engine::Impl::storage_failed(const Error& error) {
   // Rows that gates gave for this batch must be given again.
   for (const Breaker& breaker : batch.breakers) gates.store_again(breaker);
   for (const RateGate& gate : batch.gates) gates.store_again(gate);
+  for (const ledger::LatencyRow& row : batch.latencies) latencies.store_again(row);
   for (auto& [run_id, answer] : submit_answers) {
     answer(&storage_error);
     const auto it = runs.find(run_id);

@@ -123,6 +123,9 @@ std::optional<Instant> Engine::turn() {
 void Engine::drain() {
   impl_->drain();
 }
+const Latencies& Engine::latencies() const {
+  return impl_->latencies;
+}
 bool Engine::ready() const {
   return impl_->storage_ok && !impl_->draining && !impl_->stop;
 }

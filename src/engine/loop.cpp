@@ -109,6 +109,7 @@ Result<void> Engine::Impl::load() {
   auto opened = ledger.load_open();
   if (!opened) return std::unexpected(opened.error());
   gates.load(std::move(opened->breakers), std::move(opened->gates));
+  latencies.load(opened->latencies, now);
   std::unordered_map<std::int64_t, Live*> by_seq;
   std::vector<Live*> loaded;
   for (run::Run& stored : opened->runs) {
@@ -141,7 +142,7 @@ Result<void> Engine::Impl::load() {
   crash_point(CrashPoint::loaded);
   flush();
   if (!storage_ok) return std::unexpected(storage_error);
-  report();
+  count_turn();
   return {};
 }
 

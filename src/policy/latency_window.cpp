@@ -21,7 +21,7 @@ Sample sample_of(AttemptKind kind, bool clipped, const Evidence& evidence, const
   return worked && evidence.answer != Answer::none ? Sample::answered : Sample::none;
 }
 
-void LatencyWindow::add(Duration span, bool gave_up, Instant now) {
+std::uint32_t LatencyWindow::add(Duration span, bool gave_up, Instant now) {
   const std::int64_t day = day_of(now);
   const Instant start{day * kSlice.count()};
   if (slices_[newest_].start > now + kSlice) age(now);
@@ -32,6 +32,7 @@ void LatencyWindow::add(Duration span, bool gave_up, Instant now) {
   }
   slices_[newest_].sketch.add(span, gave_up);
   all_.add(span, gave_up);
+  return newest_;
 }
 
 void LatencyWindow::age(Instant now) {
@@ -53,8 +54,8 @@ void LatencyWindow::sum_up() {
   for (const Slice& slice : slices_) all_.merge(slice.sketch);
 }
 
-LatencySlice LatencyWindow::stored() const {
-  return {newest_, slices_[newest_].start, slices_[newest_].sketch.text()};
+LatencySlice LatencyWindow::stored(std::uint32_t slot) const {
+  return {slot, slices_[slot].start, slices_[slot].sketch.text()};
 }
 
 bool LatencyWindow::restore(const LatencySlice& slice) {

@@ -62,15 +62,13 @@ void rate_limited(Turn& turn, std::uint32_t index, const ToolPolicy& policy, con
   const auto asked = retry_after_wait(evidence.retry_after, evidence.date, turn.now);
   if (step.hinted_wait_used && !in_doubt(step))
     return give_up(turn, index, policy, Reason::rate_limited,
-                   "limited again after the wait that the server asked for; " + last);
+                   "limited again after the wait that the server asked for; " + last,
+                   asked ? std::optional<Instant>(turn.now + *asked) : std::nullopt);
   if (!asked)
     return try_again(turn, index, policy, WaitFor::backoff,
                      backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random), last);
   step.hinted_wait_used = true;
   try_again(turn, index, policy, WaitFor::retry_after, *asked, last);
-  if (step.reason == Reason::rate_limited)
-    step.advice =
-        advice(Reason::rate_limited, policy.server + "/" + policy.tool, format_rfc3339(turn.now + *asked));
 }
 
 void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement,
@@ -179,13 +177,17 @@ void land(Step& step, Write& write) {
   if (write.state != WriteState::landed) write.state = WriteState::landed;
 }
 
-void give_up(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason, std::string detail) {
+void give_up(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason, std::string detail,
+             std::optional<Instant> when) {
   Step& step = turn.run.steps[index];
-  if (step.effect == Effect::write || !policy.fallback) return fail(turn, index, reason, std::move(detail));
+  if (reason == Reason::retry_budget_exhausted) ++turn.changes.over_budget;
+  if (step.effect == Effect::write || !policy.fallback)
+    return fail(turn, index, reason, std::move(detail), when);
   step.status = StepStatus::waiting;
   step.wait = {};
   step.reason = reason;
   step.detail = std::move(detail);
+  step.advice = advice_of(step, reason, when);
   turn.changes.touch(index);
 }
 
@@ -225,7 +227,8 @@ void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFo
                    (asked ? "the server asks to wait until " : "the next attempt would leave at ") +
                        format_rfc3339(at) + " (" + format_duration(wait) + " from now), and " +
                        format_duration(turn.run.deadline - turn.now) +
-                       " are left of the run's deadline; the last attempt: " + last);
+                       " are left of the run's deadline; the last attempt: " + last,
+                   asked ? std::optional<Instant>(at) : std::nullopt);
   }
   step.status = StepStatus::running;  // so that hold() records the wait also after an equal one
   wait_until(turn, index, what, at);

@@ -27,6 +27,7 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
   step.wait = {};
   if (kind == AttemptKind::fallback) return attempt;
   step.reason = Reason::none;
+  step.advice.clear();
   if (attempt.counted && ++step.attempts > 1) {
     ++turn.run.retry_spent;
     turn.changes.run = true;
@@ -52,7 +53,8 @@ Kind kind_of(const Step& step, const ToolPolicy& policy) {
   return policy.kind();
 }
 
-Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now) {
+Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now,
+                std::optional<Duration> tool_deadline) {
   Readiness r;
   r.kind = kind_of(step, policy);
   if (step.effect == Effect::read && policy.effect == Effect::write && policy.declared) {
@@ -99,7 +101,8 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
                " is spent; the last attempt: " + step.detail;
     return r;
   }
-  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
+  const Duration allowed = tool_deadline.value_or(policy.deadline);
+  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, allowed) : allowed;
   const Duration left = run.deadline - now;
   if (!enough_time(r.kind, own, left)) {
     r.what = Readiness::What::fail;

@@ -1,4 +1,4 @@
-"""Words about what an operator sees and does: circuits, plain requests, metrics. A mixin of the runner's World."""
+"""Words about what an operator sees and does: circuits and plain requests. A mixin of the runner's World."""
 import http.client
 import json
 import re
@@ -43,12 +43,3 @@ class Operating:
             return None if status == "-" else f"{path} has no answer"
         if str(found.status) not in status.split("/") or " ".join(words).lower() not in found.body.decode(errors="replace").lower():
             return f"{path}: {found.status} {found.body[:600]}"
-
-    def expect_metric(self, name, wanted):
-        """`metric 'holdfast_circuit_open_total{server="api",tool="r"}' 1..`"""
-        text = self.product.request("GET", "/metrics", admin=True).body.decode()
-        wanted_labels = sorted(re.findall(r'(\w+="[^"]*")', name))
-        found = [float(value) for metric, labels, value in re.findall(r"^(\w+)(?:\{(.*)\})? (\S+)$", text, re.M)
-                 if metric == name.partition("{")[0] and set(wanted_labels) <= set(re.findall(r'(\w+="[^"]*")', labels))]
-        if not expectations.within(sum(found), wanted):
-            return f"{name} is {sum(found)}"

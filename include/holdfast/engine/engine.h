@@ -65,6 +65,8 @@ class Metrics {  // implemented by api/, called on the engine's thread; must not
                       Instant last_progress, std::uint64_t wal_bytes) = 0;
 };
 
+class Latencies;
+
 struct Options {
   std::size_t inbox = 10'000;  // commands waiting; more are answered `overloaded` (503)
   Duration shutdown_grace{10'000};
@@ -119,6 +121,8 @@ class Engine final : public tools::CallSink {
   /// `tool_not_found`.
   void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
                      std::optional<Duration> span, Answer<Breaker> answer);
+  /// Service times and the deadlines in force. Lives as long as the engine; thread-safe.
+  [[nodiscard]] const Latencies& latencies() const;
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
 

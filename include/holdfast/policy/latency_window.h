@@ -32,8 +32,8 @@ class LatencyWindow {
   static constexpr std::uint32_t kSlices = 8;
   static constexpr Duration kSlice{24 * 3600 * 1000};
 
-  /// `now` chooses the slice. A clock that was set back adds to the newest one.
-  void add(Duration span, bool gave_up, Instant now);
+  /// `now` chooses the slice. A clock that was set back adds to the newest one. Returns the slot it went into.
+  std::uint32_t add(Duration span, bool gave_up, Instant now);
   /// Lets go of slices that began eight days ago or earlier (or lie ahead: the clock was wrong then).
   void age(Instant now);
 
@@ -42,8 +42,10 @@ class LatencyWindow {
   /// The newest slice only: up to a day, the first to know that the tool has become slower.
   [[nodiscard]] const LatencySketch& newest() const { return slices_[newest_].sketch; }
 
-  /// The newest slice as a row: the only one that add() has changed since it began.
-  [[nodiscard]] LatencySlice stored() const;
+  [[nodiscard]] std::uint32_t newest_slot() const { return newest_; }
+
+  /// A slice as a row. One that never began starts at zero: there is nothing to store.
+  [[nodiscard]] LatencySlice stored(std::uint32_t slot) const;
   /// Puts a stored slice back; false when it can't be read, and then it is left out.
   bool restore(const LatencySlice& slice);
 

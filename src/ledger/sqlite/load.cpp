@@ -146,4 +146,18 @@ std::vector<RateGate> load_gates(Connection& connection) {
   return out;
 }
 
+std::vector<LatencyRow> load_latencies(Connection& connection) {
+  std::vector<LatencyRow> out;
+  Statement& rows = connection.statement(sql().latencies);
+  const Reset reset(rows);
+  while (rows.row()) {
+    LatencyRow& row = out.emplace_back();
+    std::optional<Duration> sized;
+    std::optional<Instant> since;
+    rows.take(row.server, row.tool, row.slice.slot, row.slice.start, row.slice.samples, sized, since);
+    if (sized && since) row.sized.emplace(*sized, *since);
+  }
+  return out;
+}
+
 }  // namespace holdfast::ledger::sqlite

@@ -96,6 +96,9 @@ void add_writing(Sql& s) {
   s.insert_event = insert("events", "run_seq, seq, at, type, step, data");
   s.put_breaker = upsert("breakers", "server, tool", {}, kBreakerState);
   s.put_gate = upsert("rate_gates", "server", {}, "until, hits");
+  s.put_latency =
+      upsert("latency_windows", "server, tool, slot", {}, "start, samples, sized_deadline, sized_since");
+  s.forget_latencies = "DELETE FROM latency_windows WHERE start <= ?";
   s.insert_audit = insert("audit", "at, who, action, subject, why, data");
   // The row that is replaced goes first, so that the new one stands behind all others.
   s.put_answer = "INSERT OR REPLACE" +
@@ -161,6 +164,9 @@ void add_other_reading(Sql& s) {
       rest;
   s.breakers = select(joined("server, tool", kBreakerState), "FROM breakers ORDER BY server, tool");
   s.gates = "SELECT server, until, hits FROM rate_gates ORDER BY server";
+  s.latencies =
+      "SELECT server, tool, slot, start, samples, sized_deadline, sized_since FROM latency_windows"
+      " ORDER BY server, tool, start";
   s.audit =
       "SELECT seq, at, who, action, subject, why, data FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?";
 }

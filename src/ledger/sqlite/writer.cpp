@@ -97,6 +97,7 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
     trim_answers(connection_, *answers_, {tuning_.max_answers, tuning_.max_answer_bytes});
   }
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
+  put_latencies(connection_, batch.latencies);
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
@@ -144,6 +145,7 @@ Result<Ledger::Open> SqliteLedger::load_open() {
     }
     open.breakers = load_breakers(connection_);
     open.gates = load_gates(connection_);
+    open.latencies = load_latencies(connection_);
     return open;
   });
 }

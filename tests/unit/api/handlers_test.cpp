@@ -4,6 +4,7 @@
 #include "api/hub.h"
 #include "api/later.h"
 #include "api/metrics.h"
+#include "api/render.h"
 #include "api/routes.h"
 
 using namespace holdfast;
@@ -145,7 +146,8 @@ struct World {
   tools::Catalog catalog{config()};
   api::MetricsRegistry metrics{clock};
   api::KnownRuns known;
-  api::Service service{clock, commands, reader, known, catalog, metrics};
+  engine::Latencies latencies;
+  api::Service service{clock, commands, reader, known, catalog, metrics, latencies};
   FakeServer server;
   std::any state;
   std::vector<std::string> watched;
@@ -448,6 +450,30 @@ TEST_CASE("a circuit is forced with a reason") {
   CHECK(says(world.answer("POST", "/v1/breakers/{server}/close",
                           world.request({{"server", "api"}}, R"({"reason":"x","for":"1h"})")),
              "unknown_member"));
+}
+
+TEST_CASE("tools show what was measured, what is in force, and a suggestion") {
+  World world;
+  const auto entry = [&] { return world.answer("GET", "/v1/tools", world.request({})).body; };
+  const ToolPolicy policy = world.catalog.find("api", "w")->policy;
+  CHECK(entry().find(R"("samples":0,"timeouts":0,"p50_ms":null,"p95_ms":null,"p99_ms":null,"suggested_deadline_ms":null,"measured":false)") !=
+        std::string::npos);
+  CHECK(entry().find(R"("deadline_ms":3000,"sized":null)") != std::string::npos);
+  for (int i = 0; i < 995; ++i)
+    world.latencies.add(policy, Sample::answered, Duration{20 + i % 2}, world.clock.now());
+  for (int i = 0; i < 5; ++i) world.latencies.add(policy, Sample::gave_up, Duration{3'000}, world.clock.now());
+  world.latencies.add(policy, Sample::none, Duration{3'000}, world.clock.now());
+  CHECK(entry().find(R"("samples":1000,"timeouts":5,"p50_ms":21,"p95_ms":21,"p99_ms":21,"suggested_deadline_ms":100,"measured":true)") !=
+        std::string::npos);
+
+  tools::ToolConfig tool;
+  tool.policy = policy;
+  tool.policy.sized = AutoDeadline{.percentile = 99.9, .factor = 1.5};
+  std::string text;
+  json::Writer w(text);
+  api::render_tool(w, tool, {}, {Duration{30'000}, false});
+  CHECK(text.find(R"("deadline_ms":30000,"sized":{"percentile":99.9,"factor":1.5,"floor_ms":1000,"ceiling_ms":30000,"samples_needed":10000,"from_samples":false})") !=
+        std::string::npos);
 }
 
 TEST_CASE("health is always there, readiness is the engine's word, and tools never called are marked") {

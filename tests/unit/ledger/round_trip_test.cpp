@@ -389,6 +389,40 @@ TEST_CASE("breakers and gates come back and are replaced") {
   }));
 }
 
+TEST_CASE("slices of service times come back, and a new day takes the place of the one eight days older") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  const auto put = [&](LatencyRow row) {
+    Batch batch;
+    batch.latencies = {std::move(row)};
+    CHECK_FALSE(batch.empty());
+    commit_or_fail(*db.ledger, batch);
+  };
+  const SizedDeadline sized{Duration{1'500}, Instant{77}};
+  put({"crm", "search", {.slot = 3, .start = Instant{300}, .samples = "5:1"}, std::nullopt});
+  put({"crm", "search", {.slot = 3, .start = Instant{1'100}, .samples = "7:2 90:0:1"}, sized});
+  put({"crm", "search", {.slot = 2, .start = Instant{1'000}, .samples = ""}, std::nullopt});
+  put({"crm", "note", {.slot = 3, .start = Instant{1'100}, .samples = "1:1"}, std::nullopt});
+  db = {};
+  db = open_or_fail(folder.database());
+  const auto rows = value_of(db.ledger->load_open()).latencies;
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].tool == "note");
+  CHECK(rows[1].slice.start == Instant{1'000});
+  CHECK(rows[1].slice.samples.empty());
+  CHECK_FALSE(rows[1].sized);
+  CHECK(std::tie(rows[2].server, rows[2].tool, rows[2].slice.slot, rows[2].slice.samples) ==
+        std::tuple("crm", "search", 3u, "7:2 90:0:1"));
+  CHECK(rows[2].slice.start == Instant{1'100});
+  CHECK(rows[2].sized == sized);
+  // Eight days later nothing of these is in any window.
+  put({"crm", "new", {.slot = 0, .start = Instant{1'050} + LatencyWindow::kSlices * LatencyWindow::kSlice}, {}});
+  const auto left = value_of(db.ledger->load_open()).latencies;
+  CHECK(left.size() == 3);
+  CHECK(left[1].slice.start == Instant{1'100});
+  CHECK(left[2].slice.start == Instant{1'100});
+}
+
 TEST_CASE("audit entries come back, newest first, page by page") {
   const Folder folder;
   Opened db = open_or_fail(folder.database());

@@ -153,8 +153,7 @@ TEST_CASE("a window comes back from its slices") {
     Instant now = kMorning;
     for (int i = 0; i < 40; ++i) {
       now = now + Duration{*rc::gen::inRange<std::int64_t>(0, LatencyWindow::kSlice.count())};
-      window.add(Duration{any_span()}, i % 5 == 0, now);
-      const auto row = window.stored();
+      const auto row = window.stored(window.add(Duration{any_span()}, i % 5 == 0, now));
       rows[row.slot] = row;
     }
     for (const auto& [slot, row] : rows) RC_ASSERT(again.restore(row));
