@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "ledger/sqlite/file.h"
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
@@ -123,7 +122,8 @@ Error to_error(const std::string& path, const SQLite::Exception& failure, sqlite
   const int code = extended > 0 ? extended : failure.getErrorCode();
   const int system_error = db ? sqlite3_system_errno(db) : 0;
   const bool io_error = (code & 0xff) == SQLITE_IOERR;
-  const bool full = (code & 0xff) == SQLITE_FULL || (io_error && is_full(system_error));
+  const bool full =
+      (code & 0xff) == SQLITE_FULL || (io_error && (system_error == ENOSPC || system_error == EDQUOT));
   // A failed fsync is final even when its cause is a full disk: what it was to save may be gone from the page
   // cache.
   const char* word = is_broken(code) ? "storage_broken" : full ? "storage_full" : "storage_error";

@@ -52,12 +52,9 @@ ssize_t read_fully(int fd, char* out, std::size_t size) {
 
 }  // namespace
 
-bool is_full(int system_error) {
-  return system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG;
-}
-
 Error storage_error(const std::string& path, const std::string& what, int system_error) {
-  return Error{is_full(system_error) ? "storage_full" : "storage_error",
+  const bool full = system_error == ENOSPC || system_error == EDQUOT;
+  return Error{full ? "storage_full" : "storage_error",
                path + ": " + what + ": " + std::generic_category().message(system_error),
                {}};
 }

@@ -53,8 +53,6 @@ struct Header {
 [[nodiscard]] std::string folder_of(const std::string& path);
 /// Size in bytes, 0 when there is no such file.
 [[nodiscard]] std::uint64_t size_of(const std::string& path);
-/// The system's ways to say that there is no room: the disk, the quota, the process's file size limit.
-[[nodiscard]] bool is_full(int system_error);
 [[nodiscard]] Error storage_error(const std::string& path, const std::string& what, int system_error);
 
 }  // namespace holdfast::ledger::sqlite
