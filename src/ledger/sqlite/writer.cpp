@@ -39,7 +39,7 @@ SqliteLedger::SqliteLedger(std::string path, Lock lock, const Tuning& tuning)
     : lock_(std::move(lock)),
       path_(std::move(path)),
       tuning_(tuning),
-      connection_(path_, Role::writer, tuning.writer_cache_kib),
+      connection_(path_, Role::writer, tuning.writer_cache_kib, tuning.vfs),
       due_at_(tuning.checkpoint_frames) {
   make_durable(connection_);
   if (tuning.max_pages > 0)
