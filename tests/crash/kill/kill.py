@@ -15,8 +15,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import ending  # noqa: E402
 import load  # noqa: E402
-import oracles  # noqa: E402
 from world import World  # noqa: E402
 
 # Where to die, and how late at most: passings are drawn up to this number, small ones more often.
@@ -26,7 +26,6 @@ POINTS = {"loaded": 1, "before_commit": 60, "in_commit": 60, "committed": 60, "s
 CLIENTS = 5
 PATIENCE = 2.0        # seconds until a point that is not reached becomes a random instant
 SLOWEST_START = 10.0  # seconds; what CI machines take at their worst
-HEALING = 40.0        # seconds for all runs to come to rest: their deadline is 15 s
 
 
 class Campaign:
@@ -49,14 +48,7 @@ class Campaign:
             self.die_once(point, self.passing(POINTS.get(point, 1)))
             if len(world.problems) > 20:
                 break
-        self.heal(clients)
-        world.over.set()
-        operator.join(15)
-        clean = world.product.terminate()
-        if clean != 0:
-            world.problem(f"SIGTERM at the end: exit {clean}")
-        ledger = oracles.Ledger(world.folder)
-        report = oracles.judge(world, ledger, settled_now=True)
+        report = ending.come_to_rest(world, clients, operator, self.start)
         report |= {"kills": sum(self.deaths.values()), "by_point": dict(self.deaths), "ready_s": self.ready, "first_progress_s": self.first_progress()}
         return report
 
@@ -95,32 +87,6 @@ class Campaign:
             self.world.problem(f"{point}: ended with {product.process.returncode} by itself: {product.errors()}")
         self.deaths[point if died_there else "instant"] += 1
         return died_there
-
-    def heal(self, clients):
-        """The tools are well, clients finish what they began: every run must come to rest."""
-        world = self.world
-        world.heal()
-        for client in clients:
-            client.stop.set()
-        if not self.start():
-            world.problem(f"the last start failed: {world.product.errors()}")
-            return
-        for client in clients:
-            client.join(HEALING)
-            if client.is_alive():
-                world.problem(f"client {client.number} does not come to an end")
-        end = time.monotonic() + HEALING
-        while (open_runs := self.still_open()) and time.monotonic() < end:
-            world.ask("GET", f"/v1/runs/{open_runs[0]}?wait=2s")
-        if open_runs:
-            world.problem(f"{len(open_runs)} runs do not come to rest, such as {open_runs[0]}")
-
-    def still_open(self):
-        found = []
-        for status in ("queued", "running", "waiting"):
-            answer = self.world.ask("GET", f"/v1/runs?status={status}&limit=200")
-            found += [run["id"] for run in answer.json["items"]] if answer is not None else ["?"]
-        return found
 
     def first_progress(self):
         """Seconds from each start to the first request that a tool saw of it."""

@@ -72,6 +72,8 @@ class Victim(Product):
         def set_limits():
             for what, value in limits:
                 resource.setrlimit(what, (value, value))
+        if self.process:
+            self.process.stdout.close()
         with open(os.path.join(self.folder, "err.log"), "ab") as errors:
             self.process = subprocess.Popen(arguments, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                             stderr=errors, text=True, preexec_fn=set_limits if limits else None)
@@ -150,6 +152,8 @@ class World:
         self.over.set()
         if self.product.running():
             self.product.kill()
+        self.product.process.stdout.close()
         self.recorder.stdin.close()
+        self.recorder.stdout.close()
         self.recorder.wait(10)
 
