@@ -26,6 +26,7 @@ using Fates = std::function<Fate(std::size_t index, std::size_t count)>;
 struct Fault {
   enum class Kind {
     power_cut,   // operation `at` may have reached the disk in part; everything after it fails
+    kill,        // the process dies before operation `at`
     io_error,    // operations `at` to `until` fail with the code of their kind
     short_read,  // a read among them ends before its first byte
     disk_full,   // writes among them that would grow a file fail
