@@ -100,10 +100,6 @@ std::string portrait(const run::Attempt& a) {
   return out;
 }
 
-void Oracles::violated(std::string_view oracle, const std::string& what) const {
-  throw Violation{std::string(oracle), what};
-}
-
 // --- the ledger's border ---
 
 void Oracles::deciding(const ledger::Batch& batch) {
@@ -123,65 +119,65 @@ void Oracles::deciding(const ledger::Batch& batch) {
     auto [at, first] = newest.try_emplace(run, 0);
     if (first)
       if (const Stored* before = find(run->id)) at->second = before->run.last_event;
-    require(event.seq == at->second + 1, "events_gap_free",
+    HOLDFAST_REQUIRE(event.seq == at->second + 1, "events_gap_free",
             run->id + ": event " + std::to_string(event.seq) + " follows " + std::to_string(at->second));
     at->second = event.seq;
   }
 }
 
 void Oracles::check_transition(const Stored* before, const run::Run& after) {
-  require(after.retry_spent <= after.retry_limit, "budget_holds",
+  HOLDFAST_REQUIRE(after.retry_spent <= after.retry_limit, "budget_holds",
           "more is spent than there was\n" + portrait(after));
   if (before) {
     const run::Run& was = before->run;
-    require(!was.settled() || (was.status == after.status && was.reason == after.reason &&
+    HOLDFAST_REQUIRE(!was.settled() || (was.status == after.status && was.reason == after.reason &&
                                was.result == after.result && was.deadline == after.deadline),
             "settled_is_final", portrait(was) + "\nbecomes " + portrait(after));
-    require(after.retry_spent >= was.retry_spent, "budget_holds", "the budget spent shrinks\n" + portrait(after));
-    require(!was.cancel_requested || after.cancel_requested, "cancel_is_kept", portrait(after));
-    require(after.steps.size() >= was.steps.size(), "no_step_lost", portrait(after));
+    HOLDFAST_REQUIRE(after.retry_spent >= was.retry_spent, "budget_holds", "the budget spent shrinks\n" + portrait(after));
+    HOLDFAST_REQUIRE(!was.cancel_requested || after.cancel_requested, "cancel_is_kept", portrait(after));
+    HOLDFAST_REQUIRE(after.steps.size() >= was.steps.size(), "no_step_lost", portrait(after));
   }
   for (std::uint32_t i = 0; i < after.steps.size(); ++i)
     check_step(after, i, before && i < before->run.steps.size() ? &before->run.steps[i] : nullptr);
   if (after.status == run::RunStatus::succeeded && after.mode == run::Mode::plan)
     for (const run::Step& step : after.steps)
-      require(ended(step.status), "success_needs_every_step", portrait(after));
+      HOLDFAST_REQUIRE(ended(step.status), "success_needs_every_step", portrait(after));
   if (after.settled())
     for (const run::Step& step : after.steps)
-      require(ended(step.status) && !(step.write && step.write->open), "no_open_write_in_a_settled_run",
+      HOLDFAST_REQUIRE(ended(step.status) && !(step.write && step.write->open), "no_open_write_in_a_settled_run",
               portrait(after));
 }
 
 void Oracles::check_step(const run::Run& run, std::uint32_t index, const run::Step* before) {
   const run::Step& step = run.steps[index];
   Op* op = op_of(step);
-  require(op != nullptr, "no_run_invented", "nobody submitted this step\n" + portrait(run));
+  HOLDFAST_REQUIRE(op != nullptr, "no_run_invented", "nobody submitted this step\n" + portrait(run));
   if (before) {
-    require(!ended(before->status) || before->status == step.status, "step_end_is_final",
+    HOLDFAST_REQUIRE(!ended(before->status) || before->status == step.status, "step_end_is_final",
             "step " + step.spec.id + " was " + std::string(run::word(before->status)) + "\n" + portrait(run));
-    require(step.attempts >= before->attempts && step.rows >= before->rows, "attempts_never_shrink",
+    HOLDFAST_REQUIRE(step.attempts >= before->attempts && step.rows >= before->rows, "attempts_never_shrink",
             portrait(run));
     if (before->write && !before->write->request.head.empty() && step.write)
-      require(before->write->key == step.write->key &&
+      HOLDFAST_REQUIRE(before->write->key == step.write->key &&
                   before->write->request.body == step.write->request.body &&
                   before->write->request.head == step.write->request.head,
               "request_is_frozen", portrait(run));
   }
-  require(step.attempts <= step.max_attempts, "attempt_limit_holds", portrait(run));
+  HOLDFAST_REQUIRE(step.attempts <= step.max_attempts, "attempt_limit_holds", portrait(run));
   if (!op->tool->is_write()) return;
   const auto about = [&] { return op->name + "\n" + portrait(run); };
   const bool told_otherwise = op->said_landed || op->wrong_orders > 0;
   const bool news = !before || before->status != step.status;
   const run::WriteState state = step.write ? step.write->state : run::WriteState::intended;
   if (news && step.status == run::StepStatus::succeeded)
-    require(op->effects > 0 || op->said_landed, "success_needs_an_effect", about());
+    HOLDFAST_REQUIRE(op->effects > 0 || op->said_landed, "success_needs_an_effect", about());
   if (state == run::WriteState::landed)
-    require(op->effects > 0 || op->said_landed, "landed_needs_an_effect", about());
+    HOLDFAST_REQUIRE(op->effects > 0 || op->said_landed, "landed_needs_an_effect", about());
   if (news && ended(step.status)) {
     if (step.reason == Reason::abandoned)
-      require(op->said_abandon, "abandon_needs_a_person", about());
+      HOLDFAST_REQUIRE(op->said_abandon, "abandon_needs_a_person", about());
     else if (state != run::WriteState::landed && step.status != run::StepStatus::succeeded)
-      require((op->effects == 0 || told_otherwise) && state != run::WriteState::unknown &&
+      HOLDFAST_REQUIRE((op->effects == 0 || told_otherwise) && state != run::WriteState::unknown &&
                   state != run::WriteState::dispatched,
               "failure_needs_proof", about());
   }
@@ -190,7 +186,7 @@ void Oracles::check_step(const run::Run& run, std::uint32_t index, const run::St
     bool cause = lost_in_a_crash;
     for (std::size_t i = op->cleared; i < op->sends.size(); ++i)
       cause |= op->sends[i].given != Shown::unsent && op->sends[i].given != Shown::refused;
-    require(cause, "doubt_needs_a_cause", about());
+    HOLDFAST_REQUIRE(cause, "doubt_needs_a_cause", about());
   }
 }
 
@@ -201,7 +197,7 @@ void Oracles::check_attempt(const run::Run& run, const run::Attempt& attempt) {
   if (before) {
     const auto at = before->attempts.find({attempt.step, attempt.n});
     if (at != before->attempts.end() && at->second.delivery != Delivery::in_flight)
-      require(at->second.verdict == attempt.verdict && at->second.delivery == attempt.delivery,
+      HOLDFAST_REQUIRE(at->second.verdict == attempt.verdict && at->second.delivery == attempt.delivery,
               "attempt_is_final", portrait(at->second) + "\nbecomes " + about());
   }
   if (attempt.kind != AttemptKind::call || attempt.delivery == Delivery::in_flight) return;
@@ -210,11 +206,11 @@ void Oracles::check_attempt(const run::Run& run, const run::Attempt& attempt) {
   for (const Send& send : op->sends) {
     if (send.n != attempt.n) continue;
     const bool claims_nothing = attempt.verdict == Verdict::not_sent || attempt.verdict == Verdict::refused;
-    require(!claims_nothing || send.given == Shown::unsent || send.given == Shown::refused,
+    HOLDFAST_REQUIRE(!claims_nothing || send.given == Shown::unsent || send.given == Shown::refused,
             "verdict_no_bolder_than_the_truth", about());
     const bool claims_done = attempt.verdict == Verdict::ok || attempt.verdict == Verdict::landed;
-    require(!claims_done || send.given == Shown::done, "verdict_no_bolder_than_the_truth", about());
-    require(attempt.verdict != Verdict::not_sent || !send.acted, "not_sent_had_no_effect", about());
+    HOLDFAST_REQUIRE(!claims_done || send.given == Shown::done, "verdict_no_bolder_than_the_truth", about());
+    HOLDFAST_REQUIRE(attempt.verdict != Verdict::not_sent || !send.acted, "not_sent_had_no_effect", about());
     return;
   }
 }
@@ -308,7 +304,7 @@ void Oracles::recovered(ledger::Reader& reader, bool everything) {
       for (const auto& [id, after] : perhaps_)
         if (!find(id)) {
           auto there = reader.run(id);
-          require(there.has_value() && !there->has_value(), "commit_is_all_or_nothing", id);
+          HOLDFAST_REQUIRE(there.has_value() && !there->has_value(), "commit_is_all_or_nothing", id);
         }
     perhaps_.clear();
   }
@@ -333,25 +329,25 @@ bool Oracles::same(ledger::Reader& reader, const std::string& id, const Stored& 
 void Oracles::compare(ledger::Reader& reader, const std::string& id, const Stored& expected,
                       const std::string& place) const {
   auto there = reader.run(id);
-  require(there.has_value(), "ledger_can_be_read", there ? "" : there.error().message);
-  require(there->has_value(), "no_run_lost", id + " is gone " + place + "\n" + portrait(expected.run));
-  require(portrait(**there) == portrait(expected.run), "stored_is_what_was_committed",
+  HOLDFAST_REQUIRE(there.has_value(), "ledger_can_be_read", there ? "" : there.error().message);
+  HOLDFAST_REQUIRE(there->has_value(), "no_run_lost", id + " is gone " + place + "\n" + portrait(expected.run));
+  HOLDFAST_REQUIRE(portrait(**there) == portrait(expected.run), "stored_is_what_was_committed",
           place + "\nexpected " + portrait(expected.run) + "\nfound    " + portrait(**there));
   auto attempts = reader.attempts((*there)->seq, 0, 10'000);
-  require(attempts.has_value() && attempts->size() == expected.attempts.size(), "stored_is_what_was_committed",
+  HOLDFAST_REQUIRE(attempts.has_value() && attempts->size() == expected.attempts.size(), "stored_is_what_was_committed",
           id + ": attempts " + place);
   for (const run::Attempt& attempt : *attempts) {
     const auto at = expected.attempts.find({attempt.step, attempt.n});
-    require(at != expected.attempts.end() && portrait(at->second) == portrait(attempt),
+    HOLDFAST_REQUIRE(at != expected.attempts.end() && portrait(at->second) == portrait(attempt),
             "stored_is_what_was_committed",
             place + "\nfound " + portrait(attempt) +
                 (at == expected.attempts.end() ? "" : "\nexpected " + portrait(at->second)));
   }
   auto events = reader.events((*there)->seq, 0, 10'000);
-  require(events.has_value() && events->size() == expected.events.size(), "events_gap_free",
+  HOLDFAST_REQUIRE(events.has_value() && events->size() == expected.events.size(), "events_gap_free",
           id + ": events are missing " + place);
   for (std::size_t i = 0; i < events->size(); ++i)
-    require((*events)[i].seq == static_cast<std::int64_t>(i) + 1 &&
+    HOLDFAST_REQUIRE((*events)[i].seq == static_cast<std::int64_t>(i) + 1 &&
                 (*events)[i].type == expected.events[i].type && (*events)[i].data == expected.events[i].data,
             "events_gap_free", id + ": event " + std::to_string(i + 1) + " differs " + place);
 }
@@ -364,40 +360,40 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
     return op.name + " to " + call.server + "/" + call.tool + " (" + std::string(word(call.kind)) + ")\n" +
            (stored ? portrait(stored->run) : std::string("not stored"));
   };
-  require(!op.run_id.empty() && find(op.run_id), "send_after_commit", about());
+  HOLDFAST_REQUIRE(!op.run_id.empty() && find(op.run_id), "send_after_commit", about());
   const Stored& stored = *find(op.run_id);
   const run::Run& run = stored.run;
   // The newest row of this step, made for this very call.
   auto row = stored.attempts.lower_bound({op.step + 1, 0});
-  require(row != stored.attempts.begin(), "send_after_commit", "no row\n" + about());
+  HOLDFAST_REQUIRE(row != stored.attempts.begin(), "send_after_commit", "no row\n" + about());
   --row;
-  require(row->first.first == op.step && row->second.delivery == Delivery::in_flight &&
+  HOLDFAST_REQUIRE(row->first.first == op.step && row->second.delivery == Delivery::in_flight &&
               row->second.kind == call.kind,
           "send_after_commit", "no row in flight\n" + about());
   const run::Attempt& attempt = row->second;
   const std::uint32_t last = op.sends.empty() ? 0 : op.sends.back().n;
   const ToolPolicy& policy = town_.config->servers.at(call.server).tools.at(call.tool).policy;
-  require(call.deadline <= attempt.started_at + policy.deadline, "call_deadline_holds", about());
+  HOLDFAST_REQUIRE(call.deadline <= attempt.started_at + policy.deadline, "call_deadline_holds", about());
   for (const auto& key : {std::pair{call.server, std::string{}}, std::pair{call.server, call.tool}}) {
     const auto at = circuits_.find(key);
     if (at == circuits_.end() || at->second.row.state != BreakerState::half_open) continue;
-    require(++at->second.starts <= 1, "one_probe_at_a_time", key.first + "/" + key.second + "\n" + about());
+    HOLDFAST_REQUIRE(++at->second.starts <= 1, "one_probe_at_a_time", key.first + "/" + key.second + "\n" + about());
   }
   const auto gate = gates_.find(call.server);
   if (gate != gates_.end() && gate->second.since_turn < turn_)
-    require(engine_now >= gate->second.until, "rate_gate_holds",
+    HOLDFAST_REQUIRE(engine_now >= gate->second.until, "rate_gate_holds",
             "until " + std::to_string(gate->second.until.ms) + ", now " + std::to_string(engine_now.ms) + "\n" +
                 about());
   if (call.kind != AttemptKind::call) {
     ++op.asked[call.kind == AttemptKind::check ? 0 : 1];
     if (call.kind == AttemptKind::fallback)
-      require(call.deadline <= run.deadline, "run_deadline_holds", about());
+      HOLDFAST_REQUIRE(call.deadline <= run.deadline, "run_deadline_holds", about());
     return;
   }
-  require(attempt.n > last, "hits_within_rows", about());
-  require(call.deadline <= run.deadline, "run_deadline_holds", about());
+  HOLDFAST_REQUIRE(attempt.n > last, "hits_within_rows", about());
+  HOLDFAST_REQUIRE(call.deadline <= run.deadline, "run_deadline_holds", about());
   const std::uint32_t extra = op.orders + op.repairs;
-  require(op.sends.size() + 1 <= policy.max_attempts + extra, "attempt_limit_holds",
+  HOLDFAST_REQUIRE(op.sends.size() + 1 <= policy.max_attempts + extra, "attempt_limit_holds",
           std::to_string(op.sends.size() + 1) + " sends\n" + about());
   std::size_t repeats = 0, allowed = run.retry_limit;
   for (const run::Step& step : run.steps) {
@@ -406,28 +402,28 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
     repeats += sends > 0 ? sends - 1 : 0;
     allowed += other->orders + other->repairs;
   }
-  require(repeats <= allowed, "budget_holds", std::to_string(repeats) + " repeats\n" + about());
+  HOLDFAST_REQUIRE(repeats <= allowed, "budget_holds", std::to_string(repeats) + " repeats\n" + about());
   if (!op.sends.empty() && run.retry_spent > 0) {
     spent_in_life_.try_emplace(run.id, life_);
   }
   for (const Send& send : op.sends)
     if (send.not_before && send.recorded && !send.crashed && op.orders == 0 && op.cleared == 0)
-      require(engine_now >= *send.not_before, "retry_after_is_waited", about());
+      HOLDFAST_REQUIRE(engine_now >= *send.not_before, "retry_after_is_waited", about());
   if (!op.tool->is_write()) return;
 
   const run::Step& step = run.steps[op.step];
-  require(!(step.write && step.write->open), "unknown_is_never_retried", about());
+  HOLDFAST_REQUIRE(!(step.write && step.write->open), "unknown_is_never_retried", about());
   const std::uint64_t request = hash_of(call);
-  require(op.request == 0 || (op.request == request && op.key == call.key), "request_is_frozen", about());
+  HOLDFAST_REQUIRE(op.request == 0 || (op.request == request && op.key == call.key), "request_is_frozen", about());
   op.request = request;
   op.key = call.key;
-  if (op.tool->is_keyed()) require(!call.key.empty(), "key_is_sent", about());
+  if (op.tool->is_keyed()) HOLDFAST_REQUIRE(!call.key.empty(), "key_is_sent", about());
   bool harmless = true;
   for (std::size_t i = op.cleared; i < op.sends.size(); ++i) harmless &= op.sends[i].harmless();
   if (!harmless && !op.tool->is_keyed()) {
     const bool ordered = op.orders > 0;
     const bool absent = op.tool->is_checkable() && op.absent_seen;
-    require(ordered || absent, "write_repeated_without_proof", about());
+    HOLDFAST_REQUIRE(ordered || absent, "write_repeated_without_proof", about());
     op.cleared = op.sends.size();
     if (absent) world_.tally.reached(Goal::check_absent);
   }
@@ -435,10 +431,10 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
 }
 
 void Oracles::acted(Op& op) {
-  require(op.tool->trait == Trait::read || op.effects <= 1 + op.wrong_orders + op.forgotten, "one_effect",
+  HOLDFAST_REQUIRE(op.tool->trait == Trait::read || op.effects <= 1 + op.wrong_orders + op.forgotten, "one_effect",
           op.name + " on " + op.tool->server + "/" + op.tool->name + ": " + std::to_string(op.effects) +
               " effects\n" + (find(op.run_id) ? portrait(find(op.run_id)->run) : ""));
-  require(op.hits <= op.sends.size(), "hits_within_rows", op.name);
+  HOLDFAST_REQUIRE(op.hits <= op.sends.size(), "hits_within_rows", op.name);
 }
 
 void Oracles::handed_over(Op& op, std::size_t send, Shown shown, std::optional<Instant> not_before) {
@@ -513,7 +509,7 @@ void Oracles::check_events(const std::string& id, const Stored& stored) const {
   std::map<std::string, std::string> settled;
   std::string run_end;
   for (const run::Event& event : stored.events) {
-    require(run_end.empty() || event.type == "attempt.late_answer", "settled_is_final",
+    HOLDFAST_REQUIRE(run_end.empty() || event.type == "attempt.late_answer", "settled_is_final",
             id + ": " + std::string(event.type) + " after run.settled");
     if (event.type == "step.settled") settled[event.step] = event.data;
     if (event.type == "run.settled") run_end = event.data;
@@ -521,18 +517,18 @@ void Oracles::check_events(const std::string& id, const Stored& stored) const {
   for (const run::Step& step : stored.run.steps) {
     if (!ended(step.status)) continue;
     const std::string word = "\"status\":\"" + std::string(run::word(step.status)) + "\"";
-    require(settled[step.spec.id].find(word) != std::string::npos, "events_replay_to_the_state",
+    HOLDFAST_REQUIRE(settled[step.spec.id].find(word) != std::string::npos, "events_replay_to_the_state",
             id + " step " + step.spec.id + ": " + settled[step.spec.id]);
   }
   const std::string word = "\"status\":\"" + std::string(run::word(stored.run.status)) + "\"";
-  require(stored.run.settled() == !run_end.empty() &&
+  HOLDFAST_REQUIRE(stored.run.settled() == !run_end.empty() &&
               (run_end.empty() || run_end.find(word) != std::string::npos),
           "events_replay_to_the_state", id + ": " + run_end + "\n" + portrait(stored.run));
 }
 
 void Oracles::check_end(const std::string& id, const Stored& stored) {
   const run::Run& run = stored.run;
-  require(run.settled() || run.status == run::RunStatus::unknown, "every_run_comes_to_rest", portrait(run));
+  HOLDFAST_REQUIRE(run.settled() || run.status == run::RunStatus::unknown, "every_run_comes_to_rest", portrait(run));
   check_events(id, stored);
   for (const run::Step& step : run.steps) {
     Op* op = op_of(step);
@@ -541,14 +537,14 @@ void Oracles::check_end(const std::string& id, const Stored& stored) {
       bool evidence = false;
       for (const auto& [at, attempt] : stored.attempts)
         evidence |= &run.steps[at.first] == &step && (attempt.verdict == Verdict::ambiguous);
-      require(evidence && step.write && step.write->open, "unknown_has_evidence", about());
+      HOLDFAST_REQUIRE(evidence && step.write && step.write->open, "unknown_has_evidence", about());
     }
     if (!op->tool->is_write()) continue;
     const bool told_otherwise = op->said_landed || op->said_abandon || op->wrong_orders > 0;
     if (ended(step.status) && (!step.write || step.write->state == run::WriteState::not_landed))
-      require(op->effects == 0 || told_otherwise, "failure_needs_proof", "at the end: " + about());
+      HOLDFAST_REQUIRE(op->effects == 0 || told_otherwise, "failure_needs_proof", "at the end: " + about());
     if (step.write && step.write->state == run::WriteState::landed)
-      require(op->effects >= 1 || op->said_landed, "landed_needs_an_effect", "at the end: " + about());
+      HOLDFAST_REQUIRE(op->effects >= 1 || op->said_landed, "landed_needs_an_effect", "at the end: " + about());
   }
 }
 
@@ -559,23 +555,23 @@ void Oracles::at_rest(const std::vector<Submission>& submissions, ledger::Reader
   std::map<const Submission*, int> runs_of;
   for (const auto& [id, stored] : stored_) {
     if (!stored.run.submit_key.empty())
-      require(++runs_by_key[stored.run.submit_key] == 1, "one_run_per_key", stored.run.submit_key);
+      HOLDFAST_REQUIRE(++runs_by_key[stored.run.submit_key] == 1, "one_run_per_key", stored.run.submit_key);
     const int number = std::atoi(stored.run.name.c_str());
-    require(number >= 0 && static_cast<std::size_t>(number) < submissions.size() && submissions[static_cast<std::size_t>(number)].asked,
+    HOLDFAST_REQUIRE(number >= 0 && static_cast<std::size_t>(number) < submissions.size() && submissions[static_cast<std::size_t>(number)].asked,
             "no_run_invented", id);
     const Submission& owner = submissions[static_cast<std::size_t>(number)];
-    require(++runs_of[&owner] == 1, "one_run_per_submission", id);
-    require(!owner.refused || !owner.run_id.empty() || owner.lost_answer, "refused_runs_are_not_stored", id);
+    HOLDFAST_REQUIRE(++runs_of[&owner] == 1, "one_run_per_submission", id);
+    HOLDFAST_REQUIRE(!owner.refused || !owner.run_id.empty() || owner.lost_answer, "refused_runs_are_not_stored", id);
   }
   for (const Submission& submission : submissions) {
     if (submission.run_id.empty()) continue;
     const Stored* stored = find(submission.run_id);
-    require(stored != nullptr, "no_run_lost", submission.run_id);
-    require(!submission.cancel_acked || stored->run.cancel_requested || stored->run.settled(), "cancel_is_kept",
+    HOLDFAST_REQUIRE(stored != nullptr, "no_run_lost", submission.run_id);
+    HOLDFAST_REQUIRE(!submission.cancel_acked || stored->run.cancel_requested || stored->run.settled(), "cancel_is_kept",
             portrait(stored->run));
-    require(stored->run.steps.size() >= submission.steps_acked, "no_step_lost", portrait(stored->run));
-    require(!submission.finish_acked || stored->run.settled(), "finish_is_kept", portrait(stored->run));
-    require(submission.settled_as.empty() || submission.settled_as == run::word(stored->run.status),
+    HOLDFAST_REQUIRE(stored->run.steps.size() >= submission.steps_acked, "no_step_lost", portrait(stored->run));
+    HOLDFAST_REQUIRE(!submission.finish_acked || stored->run.settled(), "finish_is_kept", portrait(stored->run));
+    HOLDFAST_REQUIRE(submission.settled_as.empty() || submission.settled_as == run::word(stored->run.status),
             "settled_is_final", portrait(stored->run));
   }
 }

@@ -62,10 +62,6 @@ class Oracles {
     Instant until{};
     std::uint64_t since_turn = 0;
   };
-  [[noreturn]] void violated(std::string_view oracle, const std::string& what) const;
-  void require(bool holds, std::string_view oracle, const std::string& what) const {
-    if (!holds) violated(oracle, what);
-  }
   void check_transition(const Stored* before, const run::Run& after);
   void check_step(const run::Run& run, std::uint32_t index, const run::Step* before);
   void check_attempt(const run::Run& run, const run::Attempt& attempt);

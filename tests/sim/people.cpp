@@ -93,7 +93,7 @@ void People::submit(int number) {
   if (!desk_.engine) return later(number, Duration{200});
   const auto document = json::parse(submission.body);
   auto planned = run::plan(*document, context());
-  require(planned.has_value(), "submission_is_right",
+  HOLDFAST_REQUIRE(planned.has_value(), "submission_is_right",
           submission.body + (planned ? "" : ": " + planned.error().message));
   planned->submit_key = submission.key;
   submission.asked = submission.waiting = true;
@@ -116,10 +116,10 @@ void People::submitted(int number, const std::string& run_id, bool replayed) {
     return "accepted " + std::to_string(number) + " as " + run_id + (replayed ? " (replayed)" : "");
   });
   const Stored* stored = oracles_.find(run_id);
-  require(stored != nullptr, "acknowledged_is_durable", run_id);
-  require(stored->run.name == std::to_string(number), "acknowledged_is_mine", run_id);
-  require(submission.run_id.empty() || submission.run_id == run_id, "one_run_per_key", run_id);
-  require(submission.run_id.empty() || replayed, "replay_is_told", run_id);
+  HOLDFAST_REQUIRE(stored != nullptr, "acknowledged_is_durable", run_id);
+  HOLDFAST_REQUIRE(stored->run.name == std::to_string(number), "acknowledged_is_mine", run_id);
+  HOLDFAST_REQUIRE(submission.run_id.empty() || submission.run_id == run_id, "one_run_per_key", run_id);
+  HOLDFAST_REQUIRE(submission.run_id.empty() || replayed, "replay_is_told", run_id);
   if (replayed) world_.tally.reached(Goal::submit_replayed);
   if (replayed && submission.lost_answer) world_.tally.reached(Goal::submit_after_crash);
   const bool first = submission.run_id.empty();
@@ -139,7 +139,7 @@ void People::refused(int number, const Error& error) {
   submission.waiting = false;
   world_.note(0xdec, [&] { return "refused " + std::to_string(number) + ": " + error.code; });
   const bool storage = error.code == "storage_full" || error.code == "storage_error";
-  require(storage || error.code == "overloaded" || error.code == "storage_broken", "refusal_is_known",
+  HOLDFAST_REQUIRE(storage || error.code == "overloaded" || error.code == "storage_broken", "refusal_is_known",
           error.code + ": " + error.message);
   if (error.code == "overloaded") world_.tally.reached(Goal::overloaded);
   if (storage) world_.tally.reached(Goal::storage_refused);
@@ -157,10 +157,10 @@ void People::try_other_body(int number) {
   body.insert(body.size() - 1, ",\"labels\":{\"other\":\"yes\"}");
   const auto document = json::parse(body);
   auto planned = run::plan(*document, context());
-  require(planned.has_value(), "submission_is_right", body);
+  HOLDFAST_REQUIRE(planned.has_value(), "submission_is_right", body);
   planned->submit_key = submission.key;
   desk_.engine->submit(std::move(*planned), [this, number](Result<engine::Submitted> answer) {
-    require(!answer, "key_is_not_reused", std::to_string(number));
+    HOLDFAST_REQUIRE(!answer, "key_is_not_reused", std::to_string(number));
     if (answer.error().code == "key_reused") world_.tally.reached(Goal::key_reused);
   });
   desk_.posted();
@@ -178,12 +178,12 @@ void People::cancel(int number) {
   desk_.engine->cancel(submission.run_id, "", "client", "no longer wanted", [this, number](Result<void> answer) {
     Submission& it = submissions_[static_cast<std::size_t>(number)];
     if (!answer) {
-      require(answer.error().code != "run_not_found", "no_run_lost", it.run_id);
+      HOLDFAST_REQUIRE(answer.error().code != "run_not_found", "no_run_lost", it.run_id);
       return;
     }
     it.cancel_acked = true;
     const Stored* stored = oracles_.find(it.run_id);
-    require(stored && (stored->run.cancel_requested || stored->run.settled()), "acknowledged_is_durable",
+    HOLDFAST_REQUIRE(stored && (stored->run.cancel_requested || stored->run.settled()), "acknowledged_is_durable",
             "cancel of " + it.run_id);
   });
   desk_.posted();
@@ -195,7 +195,7 @@ void People::poll(int number) {
   if (desk_.reader) {
     auto found = desk_.reader->run(submission.run_id);
     if (found) {
-      require(found->has_value(), "no_run_lost", submission.run_id);
+      HOLDFAST_REQUIRE(found->has_value(), "no_run_lost", submission.run_id);
       if ((*found)->settled()) submission.settled_as = run::word((*found)->status);
     }
   }
@@ -229,14 +229,14 @@ void People::drive(int number) {
         if (!answer) {
           const std::string& code = answer.error().code;
           if (code == "step_reused") world_.tally.reached(Goal::step_reused);
-          require(code != "run_not_found", "no_run_lost", it.run_id);
-          require(code != "step_reused" || other, "step_repeat_is_told", it.run_id + " " + code);
+          HOLDFAST_REQUIRE(code != "run_not_found", "no_run_lost", it.run_id);
+          HOLDFAST_REQUIRE(code != "step_reused" || other, "step_repeat_is_told", it.run_id + " " + code);
           return;
         }
-        require(!other, "step_is_not_reused", it.run_id);
-        require(!repeat || answer->replayed, "step_repeat_is_told", it.run_id);
+        HOLDFAST_REQUIRE(!other, "step_is_not_reused", it.run_id);
+        HOLDFAST_REQUIRE(!repeat || answer->replayed, "step_repeat_is_told", it.run_id);
         const Stored* run = oracles_.find(it.run_id);
-        require(run && run->run.steps.size() > index, "acknowledged_is_durable", "step of " + it.run_id);
+        HOLDFAST_REQUIRE(run && run->run.steps.size() > index, "acknowledged_is_durable", "step of " + it.run_id);
         if (answer->replayed) world_.tally.reached(Goal::step_replayed);
         it.steps_acked = std::max(it.steps_acked, index + 1);
       });
@@ -250,12 +250,12 @@ void People::finish(int number) {
                        [this, number](Result<void> answer) {
                          Submission& it = submissions_[static_cast<std::size_t>(number)];
                          if (!answer) {
-                           require(answer.error().code != "run_not_found", "no_run_lost", it.run_id);
+                           HOLDFAST_REQUIRE(answer.error().code != "run_not_found", "no_run_lost", it.run_id);
                            return;
                          }
                          it.finish_acked = true;
                          const Stored* stored = oracles_.find(it.run_id);
-                         require(stored && stored->run.settled(), "acknowledged_is_durable",
+                         HOLDFAST_REQUIRE(stored && stored->run.settled(), "acknowledged_is_durable",
                                  "finish of " + it.run_id);
                          world_.tally.reached(Goal::open_finished);
                        });
@@ -327,7 +327,7 @@ void People::settle(const ledger::UnknownEntry& entry) {
   desk_.engine->resolve(write, std::move(verdict), [this, write, word, extends](Result<void> answer) {
     if (!answer) {
       if (answer.error().code == "already_resolved") world_.tally.reached(Goal::operator_second_word);
-      require(answer.error().code != "write_not_found", "no_run_lost", write);
+      HOLDFAST_REQUIRE(answer.error().code != "write_not_found", "no_run_lost", write);
       return;
     }
     if (word == run::Resolution::landed) world_.tally.reached(Goal::operator_landed);

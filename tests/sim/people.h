@@ -52,9 +52,6 @@ class People {
   void settle(const ledger::UnknownEntry& entry);
   void force();
   [[nodiscard]] run::PlanContext context() const;
-  void require(bool holds, std::string_view oracle, const std::string& what) const {
-    if (!holds) throw Violation{std::string(oracle), what};
-  }
 
   Dice dice_;
   World& world_;

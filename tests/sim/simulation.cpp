@@ -151,12 +151,10 @@ void Simulation::try_boot() {
   life.opened = std::move(*opened);
   if (disk_.counts().torn + disk_.counts().garbled > 0) world_.tally.reached(Goal::torn_tail);
   try {
-    // Injected faults of this life must not look like lost rows.
-    std::unique_ptr<Disk> twin = disk_.after_power_cut(fate_.next(), every(Fate::applied));
-    Vfs twin_vfs(*twin);
-    auto look = open_ledger(twin_vfs);
-    if (!look) throw Violation{"ledger_can_be_opened", look.error().code + ": " + look.error().message};
-    oracles_.recovered(*look->reader, false);
+    // Faults of this life must not look like lost rows.
+    std::vector<Fault> faults = disk_.take_faults();
+    oracles_.recovered(*life.opened.reader, false);
+    disk_.put_faults(std::move(faults));
     life.spy.emplace(*life.opened.ledger, disk_, world_, oracles_, doom_);
     life.engine.emplace(life.clock, *engine_random_, *life.spy, catalog_, life.transport, life.observer,
                         life.metrics, engine::Options{swarm_.inbox, Duration{1'000}});
@@ -215,6 +213,15 @@ void Simulation::turn() {
   }
 }
 
+/// Whatever their tools promised: what they only held in memory is gone.
+void Simulation::restart_tools() {
+  if (healed_) return;
+  world_.tally.fault(FaultKind::tool_restart);
+  for (const auto& tool : town_.tools)
+    if (tool->trait == Trait::forgetful) tool->keys.clear();
+  world_.after(fate_.span(500, 20'000), [this] { restart_tools(); });
+}
+
 void Simulation::heal() {
   world_.note(0x4ea1, [] { return std::string("everything heals"); });
   healed_ = true;
@@ -237,6 +244,7 @@ void Simulation::history() {
   people_.begin();
   try_boot();
   world_.after(swarm_.chaos, [this] { heal(); });
+  if (fate_.chance(400)) world_.after(fate_.span(1'000, swarm_.chaos.count()), [this] { restart_tools(); });
   const Instant chaos_ends = world_.now() + swarm_.chaos;
   Instant look_again = chaos_ends + Duration{5'000};
   std::optional<Instant> closing;
@@ -266,7 +274,8 @@ void Simulation::history() {
       continue;
     }
     const Duration slack{600'000};
-    if (life_ && life_->engine && life_->clock.now() > people_.latest_deadline() + slack) {
+    if (life_ && life_->engine && world_.now() > chaos_ends + slack &&
+        life_->clock.now() > people_.latest_deadline() + slack) {
       std::string open;
       for (const auto& [id, stored] : oracles_.stored())
         if (!stored.run.settled() && stored.run.status != run::RunStatus::unknown)

@@ -29,6 +29,7 @@ class Simulation {
   void turn();
   void draw_doom();
   void draw_storage_fault();
+  void restart_tools();
   void heal();
   void posted();
   void prove_durable(const tools::Call& call, const Op& op);

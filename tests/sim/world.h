@@ -22,6 +22,12 @@ struct Violation {
   std::string what;
 };
 
+/// What `what` says is put together only when it has to be said.
+#define HOLDFAST_REQUIRE(holds, oracle, what)                \
+  do {                                                       \
+    if (!(holds)) throw ::holdfast::sim::Violation{oracle, what}; \
+  } while (false)
+
 /// Thrown through the engine: its process is gone at this very place.
 struct Crash {};
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "holdfast/core/random.h"
@@ -80,6 +81,9 @@ class Disk {
   // --- faults ---
   void inject(Fault fault) { faults_.push_back(fault); }
   void mend() { faults_.clear(); }
+  /// Takes the faults out, for somebody who looks from outside, and puts them back.
+  [[nodiscard]] std::vector<Fault> take_faults() { return std::exchange(faults_, {}); }
+  void put_faults(std::vector<Fault> faults) { faults_ = std::move(faults); }
   /// The default draws each fate from the disk's own stream.
   void set_fates(Fates fates) { fates_ = std::move(fates); }
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
