@@ -101,6 +101,9 @@ Disk::Go Disk::begin(Operation operation, Inode* file, std::string_view bytes, s
         if (file && operation == Operation::truncate) truncate(*file, offset);
         cut_power();
         return Go::dead;
+      case Fault::Kind::kill:
+        kill();
+        return Go::dead;
       case Fault::Kind::io_error:
         ++(operation == Operation::sync ? counts_.sync_errors : counts_.io_errors);
         return Go::fail;

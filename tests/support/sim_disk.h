@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "holdfast/core/random.h"
@@ -26,6 +27,7 @@ using Fates = std::function<Fate(std::size_t index, std::size_t count)>;
 struct Fault {
   enum class Kind {
     power_cut,   // operation `at` may have reached the disk in part; everything after it fails
+    kill,        // the process dies before operation `at`
     io_error,    // operations `at` to `until` fail with the code of their kind
     short_read,  // a read among them ends before its first byte
     disk_full,   // writes among them that would grow a file fail
@@ -79,6 +81,9 @@ class Disk {
   // --- faults ---
   void inject(Fault fault) { faults_.push_back(fault); }
   void mend() { faults_.clear(); }
+  /// Takes the faults out, for somebody who looks from outside, and puts them back.
+  [[nodiscard]] std::vector<Fault> take_faults() { return std::exchange(faults_, {}); }
+  void put_faults(std::vector<Fault> faults) { faults_ = std::move(faults); }
   /// The default draws each fate from the disk's own stream.
   void set_fates(Fates fates) { fates_ = std::move(fates); }
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
