@@ -91,6 +91,12 @@ class Connection:
         self.sock.close()
 
 
+def large(text):
+    """`$60MiB` is letters, `$deep` 100,000 nested arrays, `$blocks` 10,000 content blocks."""
+    text = re.sub(r"\$(\d+)MiB", lambda m: "x" * (int(m[1]) << 20), text)
+    return text.replace("$deep", "[" * 100_000 + "]" * 100_000).replace("$blocks", json.dumps([{"type": "text", "text": "b"}] * 10_000))
+
+
 class Over(Exception):
     """The connection is done with."""
 
@@ -128,8 +134,7 @@ class Exchange:
         """`$id` is the request's JSON-RPC id, `$call` that of the last tools/call, `$big` a megabyte of letters and `$60MiB` sixty, `$deep` 100,000
         nested arrays, `$blocks` 10,000 content blocks, `$date+2` an HTTP date two seconds ahead, `@name@` a listener's URL."""
         text = text.replace("$id", json.dumps((self.request.message or {}).get("id"))).replace("$big", "x" * (1 << 20))
-        text = re.sub(r"\$(\d+)MiB", lambda m: "x" * (int(m[1]) << 20), text)
-        text = text.replace("$deep", "[" * 100_000 + "]" * 100_000).replace("$blocks", json.dumps([{"type": "text", "text": "b"}] * 10_000))
+        text = large(text)
         text = text.replace("$call", json.dumps(self.listener.last_call))
         text = re.sub(r"\$date\+(\d+)", lambda m: email.utils.formatdate(time.time() + int(m[1]), usegmt=True), text)
         return self.listener.server.fill(text)
