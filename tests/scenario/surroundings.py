@@ -40,8 +40,8 @@ class Surroundings:
         os.truncate(self.path("volume/filler"), 0)
 
     def do_environment(self, name, value):
-        """`environment SQLITE_TMPDIR volume`: of the product, from its next start; a folder's name is made a path."""
-        self.product.environment[name] = self.path(value)
+        """`environment TOKEN abc`: of the product, from its next start. `./x` is made a path."""
+        self.product.environment[name] = self.path(value[2:]) if value.startswith("./") else value
 
     def unmount(self):
         for volume in self.volumes:

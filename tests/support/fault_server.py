@@ -131,11 +131,12 @@ class Exchange:
             self.headers.append(("Content-Type", kind))
 
     def fill(self, text):
-        """`$id` is the request's JSON-RPC id, `$call` that of the last tools/call, `$big` a megabyte of letters and `$60MiB` sixty, `$deep` 100,000
+        """`$id` is the request's JSON-RPC id, `$call` that of the last tools/call, `$big` a megabyte of letters and `$60MiB` sixty, `$header:x` what came in the header x, `$deep` 100,000
         nested arrays, `$blocks` 10,000 content blocks, `$date+2` an HTTP date two seconds ahead, `@name@` a listener's URL."""
         text = text.replace("$id", json.dumps((self.request.message or {}).get("id"))).replace("$big", "x" * (1 << 20))
         text = large(text)
         text = text.replace("$call", json.dumps(self.listener.last_call))
+        text = re.sub(r"\$header:([\w-]+)", lambda m: self.request.header(m[1]), text)
         text = re.sub(r"\$date\+(\d+)", lambda m: email.utils.formatdate(time.time() + int(m[1]), usegmt=True), text)
         return self.listener.server.fill(text)
 
@@ -165,7 +166,7 @@ class Exchange:
 
     def do_header(self, argument):
         name, _, value = argument.partition(":")
-        self.headers.append((name.strip(), self.fill(value.strip())))
+        self.headers.append((name.strip(), self.fill(value.strip()).replace("\\x01", "\x01").replace("\\x00", "\x00")))
 
     def do_status(self, argument):
         status, _, body = argument.partition(" ")
