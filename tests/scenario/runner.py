@@ -18,6 +18,7 @@ import expectations  # noqa: E402
 import fault_server  # noqa: E402
 import scenario_file  # noqa: E402
 from listening import Listening  # noqa: E402
+from load import Load  # noqa: E402
 from operating import Operating  # noqa: E402
 from product import Product  # noqa: E402
 from surroundings import NotHere, Surroundings  # noqa: E402
@@ -28,7 +29,7 @@ WAIT_SECONDS = 15.0
 EXIT_NOT_HERE = 77
 
 
-class World(Listening, Operating, Surroundings):
+class World(Listening, Load, Operating, Surroundings):
     """One variant of a scenario while it runs."""
 
     def __init__(self, scenario, binary, folder):
