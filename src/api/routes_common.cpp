@@ -17,7 +17,14 @@ Result<run::Run> find_run(const Service& service, const http::Request& request) 
   auto found = service.reader.run(id);
   if (!found) return std::unexpected(std::move(found.error()));
   if (!*found) return std::unexpected(run_not_found(id));
+  show_storage(service, **found);
   return std::move(**found);
+}
+
+void show_storage(const Service& service, run::Run& run) {
+  if (service.commands.storage_ok() || run.settled() || run.status == run::RunStatus::unknown) return;
+  run.status = run::RunStatus::waiting;
+  run.wait = {run::WaitFor::storage, std::nullopt};
 }
 
 http::Outcome run_response(const Service& service, const http::Request& request) {
