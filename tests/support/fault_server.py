@@ -27,7 +27,8 @@ class Request:
 
     def __init__(self, method, path, headers, connection):
         self.method, self.path, self.headers, self.connection = method, path, headers, connection
-        self.body, self.arguments, self.message, self.modern, self.at = b"", {}, None, False, time.monotonic()
+        self.body, self.arguments, self.message, self.modern = b"", {}, None, False
+        self.at, self.ended = time.monotonic(), None  # while it is None, somebody still waits for the answer
 
     def header(self, name):
         return next((v for k, v in self.headers if k == name.lower()), "")
@@ -320,7 +321,10 @@ class Listener:
             request.arguments = json.loads(request.body) if request.body else {k: v[0] for k, v in query.items()}
         with tool.lock:
             tool.hits.append(request)
-        Exchange(self, connection, request, tool).run(actions)
+        try:
+            Exchange(self, connection, request, tool).run(actions)
+        finally:
+            request.ended = time.monotonic()
         return True
 
     # --- MCP, revision 2025-11-25 and earlier ---
