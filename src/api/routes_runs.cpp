@@ -138,8 +138,9 @@ Result<ledger::RunFilter> read_filter(const http::Request& request) {
 http::Outcome list_runs(const Service& service, const http::Request& request) {
   const auto filter = read_filter(request);
   if (!filter) return failure(filter.error());
-  const auto runs = service.reader.runs(*filter);
+  auto runs = service.reader.runs(*filter);
   if (!runs) return failure(runs.error());
+  for (run::Run& run : *runs) show_storage(service, run);
   const Instant now = service.clock.now();
   const std::string next = runs->size() < filter->limit ? "" : make_cursor('r', {runs->back().seq});
   return json_response(render_page(runs->size(), next,

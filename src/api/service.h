@@ -39,6 +39,8 @@ class Commands {
                                                       std::string who, std::string why,
                                                       std::optional<Duration> span) = 0;
   [[nodiscard]] virtual bool ready() const = 0;
+  /// As engine::Engine::storage_ok().
+  [[nodiscard]] virtual bool storage_ok() const = 0;
   /// A consistent copy of the ledger at an absolute path that does not exist yet.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;
 };

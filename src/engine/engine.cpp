@@ -129,6 +129,9 @@ const Latencies& Engine::latencies() const {
 bool Engine::ready() const {
   return impl_->storage_ok && !impl_->draining && !impl_->stop;
 }
+bool Engine::storage_ok() const {
+  return impl_->storage_ok;
+}
 
 Result<void> Engine::start() {
   if (auto loaded = impl_->load(); !loaded) return loaded;

@@ -9,11 +9,21 @@ namespace holdfast::run {
 
 namespace {
 
+constexpr std::size_t kOwnWords = 4096;
+
+/// What the tool said about its error. Under a `success` rule the whole answer is that.
+std::string own_words(const Evidence& evidence, const Judgement& judgement) {
+  if (!evidence.text.empty() || judgement.klass != AttemptClass::tool_error) return evidence.text;
+  std::size_t end = std::min(evidence.result.size(), kOwnWords);
+  while (end > 0 && end < evidence.result.size() && (evidence.result[end] & '\xc0') == '\x80') --end;
+  return evidence.result.substr(0, end);
+}
+
 /// The words for step and run: what was seen, and the tool's own text.
-std::string sentence(const Evidence& evidence) {
+std::string sentence(const Evidence& evidence, const Judgement& judgement) {
   std::string text = evidence.detail;
-  if (!evidence.text.empty() && text.find(evidence.text) == std::string::npos)
-    text += (text.empty() ? "" : ": ") + evidence.text;
+  const std::string words = own_words(evidence, judgement);
+  if (!words.empty() && text.find(words) == std::string::npos) text += (text.empty() ? "" : ": ") + words;
   if (!evidence.location.empty() && text.find(evidence.location) == std::string::npos)
     text += " (Location: " + evidence.location + ")";
   return text;
@@ -74,7 +84,7 @@ void rate_limited(Turn& turn, std::uint32_t index, const ToolPolicy& policy, con
 void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement,
          const ToolPolicy& policy) {
   Step& step = turn.run.steps[index];
-  const std::string seen = sentence(evidence);
+  const std::string seen = sentence(evidence, judgement);
   const auto backoff = [&] { return backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random); };
   switch (judgement.action) {
     case Action::done:
@@ -139,7 +149,7 @@ void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judge
         step.doubt = attempt.clipped && evidence.failure == Failure::timeout ? Reason::deadline_in_flight
                                                                              : judgement.doubt;
         if (step.doubt == Reason::none) step.doubt = Reason::ambiguous_answer;
-        step.doubt_detail = sentence(evidence);
+        step.doubt_detail = sentence(evidence, judgement);
       }
       return;
     case Verdict::landed:
@@ -166,7 +176,9 @@ void record(Attempt& attempt, const Evidence& evidence, const Judgement& judgeme
   attempt.row = judgement.row;
   attempt.http_status = evidence.http_status;
   attempt.rpc_code = evidence.rpc_code;
-  attempt.detail = evidence.detail.empty() ? evidence.text : evidence.detail;
+  // What a success says is its result, and kept there.
+  const bool said_elsewhere = judgement.klass == AttemptClass::ok;
+  attempt.detail = evidence.detail.empty() && !said_elsewhere ? evidence.text : evidence.detail;
   attempt.bytes_sent = evidence.bytes_sent;
   attempt.bytes_received = evidence.bytes_received;
 }
@@ -255,7 +267,7 @@ void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Eviden
   if (timed_out_by_run && judgement.verdict != Verdict::landed)
     return fail(turn, index, Reason::deadline_exceeded,
                 "the run's deadline " + format_rfc3339(turn.run.deadline) +
-                    " passed while the call was out; " + sentence(evidence));
+                    " passed while the call was out; " + sentence(evidence, judgement));
   act(turn, index, evidence, judgement, policy);
 }
 
@@ -285,7 +297,7 @@ void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Ev
   if (judgement.verdict == Verdict::ok && judgement.action == Action::done)
     return degrade(turn, index, evidence.result, "the fallback tool answered: " + step.detail);
   fail(turn, index, step.reason == Reason::none ? Reason::attempts_exhausted : step.reason,
-       step.detail + "; the fallback tool did not answer: " + sentence(evidence));
+       step.detail + "; the fallback tool did not answer: " + sentence(evidence, judgement));
 }
 
 }  // namespace holdfast::run

@@ -81,6 +81,13 @@ def expect_row(world, place, number, delivery, verdict, kind):
         return f"row {number} of {place} is {row['delivery']} {row['verdict']} {row['class']} ({row.get('detail')})"
 
 
+def expect_attempt(world, place, number, field, wanted):
+    """One field of the row."""
+    found = world.rows(place)[int(number) - 1][field]
+    if not same(found if isinstance(found, (str, type(None))) else json.dumps(found), wanted):
+        return f"row {number} of {place} has {field} {str(found)[:200]!r}"
+
+
 def expect_rows(world, place, count):
     rows = len(world.rows(place))
     if not within(rows, count):

@@ -1,6 +1,7 @@
 """Words about clients that wait for a run: long polls and event streams. A mixin of the runner's World."""
 import http.client
 import json
+import socket
 import threading
 import time
 
@@ -37,8 +38,10 @@ class Stream:
 
     def stop(self):
         self.stopped = True
-        if self.connection.sock:
-            self.connection.sock.close()
+        try:
+            self.connection.sock.shutdown(socket.SHUT_RDWR)
+        except (OSError, AttributeError):
+            pass
 
 
 class Listening:

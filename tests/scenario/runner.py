@@ -15,9 +15,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
 import behaviour  # noqa: E402
 import expectations  # noqa: E402
+import fault_server  # noqa: E402
 import scenario_file  # noqa: E402
-from fault_server import FaultServer  # noqa: E402
 from listening import Listening  # noqa: E402
+from load import Load  # noqa: E402
 from operating import Operating  # noqa: E402
 from product import Product  # noqa: E402
 from surroundings import NotHere, Surroundings  # noqa: E402
@@ -28,11 +29,11 @@ WAIT_SECONDS = 15.0
 EXIT_NOT_HERE = 77
 
 
-class World(Listening, Operating, Surroundings):
+class World(Listening, Load, Operating, Surroundings):
     """One variant of a scenario while it runs."""
 
     def __init__(self, scenario, binary, folder):
-        self.scenario, self.faults, self.product = scenario, FaultServer(), Product(binary, folder)
+        self.scenario, self.faults, self.product = scenario, fault_server.FaultServer(), Product(binary, folder)
         self.runs, self.run_ids, self.submission_of, self.submitted_at, self.settled_at, self.ordered = {}, set(), {}, {}, {}, {}
         self.problems, self.timers, self.may_be_open, self.tried = [], [], False, set()
         self.faults.on_kill = self.product.kill
@@ -136,12 +137,12 @@ class World(Listening, Operating, Surroundings):
 
     def marked(self, name):
         """The submission's text, each step's arguments with a marker by which its requests are known. Text that is no JSON goes as it is."""
-        text = self.faults.fill(self.scenario.submissions[name]).replace("$big", "x" * (5 << 20))
+        text = fault_server.large(self.faults.fill(self.scenario.submissions[name]).replace("$big", "x" * (5 << 20)))
         try:
             body = json.loads(text)
             for step in body["steps"]:
                 step.setdefault("args", {}).setdefault("m", f"{name.partition('~')[0]}.{step['id']}")
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return text
         return json.dumps(body)
 

@@ -39,9 +39,12 @@ class Surroundings:
     def do_free(self):
         os.truncate(self.path("volume/filler"), 0)
 
+    def wait_for_ready(self):
+        self.until(lambda: self.product.request("GET", "/readyz").status == 200, "/readyz")
+
     def do_environment(self, name, value):
-        """`environment SQLITE_TMPDIR volume`: of the product, from its next start; a folder's name is made a path."""
-        self.product.environment[name] = self.path(value)
+        """`environment TOKEN abc`: of the product, from its next start. `./x` is made a path."""
+        self.product.environment[name] = self.path(value[2:]) if value.startswith("./") else value
 
     def unmount(self):
         for volume in self.volumes:

@@ -27,7 +27,8 @@ class Request:
 
     def __init__(self, method, path, headers, connection):
         self.method, self.path, self.headers, self.connection = method, path, headers, connection
-        self.body, self.arguments, self.message, self.modern, self.at = b"", {}, None, False, time.monotonic()
+        self.body, self.arguments, self.message, self.modern = b"", {}, None, False
+        self.at, self.ended = time.monotonic(), None  # while it is None, somebody still waits for the answer
 
     def header(self, name):
         return next((v for k, v in self.headers if k == name.lower()), "")
@@ -91,6 +92,12 @@ class Connection:
         self.sock.close()
 
 
+def large(text):
+    """`$60MiB` is letters, `$deep` 100,000 nested arrays, `$blocks` 10,000 content blocks."""
+    text = re.sub(r"\$(\d+)MiB", lambda m: "x" * (int(m[1]) << 20), text)
+    return text.replace("$deep", "[" * 100_000 + "]" * 100_000).replace("$blocks", json.dumps([{"type": "text", "text": "b"}] * 10_000))
+
+
 class Over(Exception):
     """The connection is done with."""
 
@@ -125,12 +132,12 @@ class Exchange:
             self.headers.append(("Content-Type", kind))
 
     def fill(self, text):
-        """`$id` is the request's JSON-RPC id, `$call` that of the last tools/call, `$big` a megabyte of letters and `$60MiB` sixty, `$deep` 100,000
+        """`$id` is the request's JSON-RPC id, `$call` that of the last tools/call, `$big` a megabyte of letters and `$60MiB` sixty, `$header:x` what came in the header x, `$deep` 100,000
         nested arrays, `$blocks` 10,000 content blocks, `$date+2` an HTTP date two seconds ahead, `@name@` a listener's URL."""
         text = text.replace("$id", json.dumps((self.request.message or {}).get("id"))).replace("$big", "x" * (1 << 20))
-        text = re.sub(r"\$(\d+)MiB", lambda m: "x" * (int(m[1]) << 20), text)
-        text = text.replace("$deep", "[" * 100_000 + "]" * 100_000).replace("$blocks", json.dumps([{"type": "text", "text": "b"}] * 10_000))
+        text = large(text)
         text = text.replace("$call", json.dumps(self.listener.last_call))
+        text = re.sub(r"\$header:([\w-]+)", lambda m: self.request.header(m[1]), text)
         text = re.sub(r"\$date\+(\d+)", lambda m: email.utils.formatdate(time.time() + int(m[1]), usegmt=True), text)
         return self.listener.server.fill(text)
 
@@ -160,7 +167,7 @@ class Exchange:
 
     def do_header(self, argument):
         name, _, value = argument.partition(":")
-        self.headers.append((name.strip(), self.fill(value.strip())))
+        self.headers.append((name.strip(), self.fill(value.strip()).replace("\\x01", "\x01").replace("\\x00", "\x00")))
 
     def do_status(self, argument):
         status, _, body = argument.partition(" ")
@@ -314,7 +321,10 @@ class Listener:
             request.arguments = json.loads(request.body) if request.body else {k: v[0] for k, v in query.items()}
         with tool.lock:
             tool.hits.append(request)
-        Exchange(self, connection, request, tool).run(actions)
+        try:
+            Exchange(self, connection, request, tool).run(actions)
+        finally:
+            request.ended = time.monotonic()
         return True
 
     # --- MCP, revision 2025-11-25 and earlier ---

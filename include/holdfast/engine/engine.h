@@ -125,6 +125,9 @@ class Engine final : public tools::CallSink {
   [[nodiscard]] const Latencies& latencies() const;
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
+  /// False from a commit that failed for want of storage until one succeeds: no run moves meanwhile, and what
+  /// the ledger says of them is what was true before. Any thread.
+  [[nodiscard]] bool storage_ok() const;
 
   void finished(tools::CallId id, Evidence evidence) override;
   void late(tools::CallId id, Evidence evidence) override;

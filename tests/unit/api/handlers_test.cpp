@@ -78,7 +78,7 @@ struct FakeCommands final : api::Commands {
   engine::Engine::Verdict verdict;
   std::string owner = "nobody asked", forced;
   int calls = 0;
-  bool is_ready = true, is_slow = false;
+  bool is_ready = true, has_storage = true, is_slow = false;
   engine::Answer<engine::Submitted> later;
 
   void submit(run::Run run, engine::Answer<engine::Submitted> answer) override {
@@ -121,6 +121,7 @@ struct FakeCommands final : api::Commands {
     return Breaker{.server = server, .tool = tool};
   }
   [[nodiscard]] bool ready() const override { return is_ready; }
+  [[nodiscard]] bool storage_ok() const override { return has_storage; }
   [[nodiscard]] Result<void> backup(const std::string&) override {
     ++calls;
     return done;
@@ -318,6 +319,29 @@ TEST_CASE("a run is waited for until it settles, needs a person, or the wait is 
   world.run().status = run::RunStatus::running;
   request.waited_out = true;
   CHECK(std::holds_alternative<http::Response>(world.call("GET", "/v1/runs/{id}", request)));
+}
+
+TEST_CASE("while the ledger can't be written an open run is shown as waiting for storage") {
+  World world;
+  const std::string held = R"("waiting":{"for":"storage","until":null})";
+  world.commands.has_storage = false;
+  for (const auto status : {run::RunStatus::queued, run::RunStatus::running, run::RunStatus::waiting}) {
+    world.run().status = status;
+    const auto shown = world.answer("GET", "/v1/runs/{id}", world.request());
+    CHECK(says(shown, R"("status":"waiting")"));
+    CHECK(says(shown, held));
+    CHECK(says(shown, R"("settled":false)"));
+  }
+  for (const auto status : {run::RunStatus::unknown, run::RunStatus::succeeded, run::RunStatus::cancelled}) {
+    world.run().status = status;
+    CHECK_FALSE(says(world.answer("GET", "/v1/runs/{id}", world.request()), held));
+  }
+  world.run().status = run::RunStatus::running;
+  auto poll = world.request();
+  poll.query.emplace("wait", "30s");
+  CHECK(std::holds_alternative<http::Park>(world.call("GET", "/v1/runs/{id}", poll)));  // it ends by itself
+  world.commands.has_storage = true;
+  CHECK_FALSE(says(world.answer("GET", "/v1/runs/{id}", world.request()), held));
 }
 
 TEST_CASE("a client token lists and cancels its own runs only") {
