@@ -32,12 +32,10 @@ class Generator {
 
   LoadResult run() {
     from_ = Clock::now() + load_.warm_up;
-    until_ = from_ + load_.time;
     clients_.resize(load_.concurrency);
     for (Client& client : clients_) connect(client);
     for (Client& client : clients_) next_run(client);
     while (under_way_ > 0) wait();
-    if (ended_ <= begun_) throw std::runtime_error("no run ended within the measured time");
     result_.seconds = std::chrono::duration<double>(ended_ - begun_).count();
     return std::move(result_);
   }
@@ -101,10 +99,11 @@ class Generator {
   /// The measured time lies between two answers, so that the count of answers in it and its length belong together.
   void mark_time(Clock::time_point now) {
     if (begun_ == Clock::time_point::max() && now >= from_) {
-      begun_ = now;
+      begun_ = ended_ = now;
+      until_ = now + load_.time;
       if (load_.meter) load_.meter();
     }
-    if (begun_ == Clock::time_point::max() || over_) return;
+    if (now <= begun_ || over_) return;
     ended_ = now;
     over_ = now >= until_;
     if (over_ && load_.meter) load_.meter();
@@ -119,8 +118,8 @@ class Generator {
 
   const Load& load_;
   const int epoll_;
-  Clock::time_point from_, until_;
-  Clock::time_point begun_ = Clock::time_point::max(), ended_ = Clock::time_point::min();
+  Clock::time_point from_, begun_ = Clock::time_point::max(), ended_ = begun_;
+  Clock::time_point until_ = Clock::time_point::max();  // not known before the first answer after the warm-up
   bool over_ = false;
   std::vector<Client> clients_;
   std::size_t under_way_ = 0;

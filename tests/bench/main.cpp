@@ -36,6 +36,7 @@ Sample measure(const Plan& plan, const Row& row) {
                               .warm_up = plan.warm_up,
                               .time = plan.time,
                               .meter = [&] { usage.push_back(subject->usage()); }});
+  const double memory_kib = subject->memory_kib();
   std::ranges::sort(load.latencies_ms);
   if (load.errors > 0) std::cerr << load.errors << " runs failed; the first: " << load.first_error << '\n';
   Sample s;
@@ -48,6 +49,7 @@ Sample measure(const Plan& plan, const Row& row) {
   s.p99_ms = percentile(load.latencies_ms, 0.99);
   s.cpu_ms_per_run = (usage.back().cpu_ms - usage.front().cpu_ms) / runs;
   s.written_bytes_per_run = (usage.back().written_bytes - usage.front().written_bytes) / runs;
+  s.memory_mib = memory_kib / 1024;
   s.rss_mib = usage.back().peak_rss_kib / 1024;
   const double commits = subject->commits();
   if (commits >= 0) s.commits_per_run = (commits - std::max(commits_before, 0.0)) / all;

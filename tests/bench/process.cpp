@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kReadyMs = 60'000;  // a peer may have to create its database first
 constexpr int kStopMs = 12'000;
+constexpr std::size_t kShownLog = 2000;
 
 std::filesystem::path new_folder() {
   std::string name = (std::filesystem::temp_directory_path() / "holdfast-bench-XXXXXX").string();
@@ -120,7 +121,8 @@ std::string Process::start(const std::vector<std::string>& words,
   const std::string line = read_until_ready(out[0]);
   ::close(out[0]);
   if (line.find("ready ") == std::string::npos) {
-    throw std::runtime_error("not ready, but: " + line + "\n" + text_of(folder_ / "log"));
+    const std::string log = text_of(folder_ / "log");
+    throw std::runtime_error("not ready, but: " + line + "\n" + log.substr(0, kShownLog));
   }
   return line;
 }
@@ -148,6 +150,14 @@ Usage Process::usage() const {
     sum.cpu_ms += stat_of(process).cpu_ms;
     sum.written_bytes += number_after(text_of(folder + "/io"), "\nwrite_bytes:");
     sum.peak_rss_kib += number_after(text_of(folder + "/status"), "\nVmHWM:");
+  }
+  return sum;
+}
+
+double Process::memory_kib() const {
+  double sum = 0;
+  for (const pid_t process : with_descendants(process_)) {
+    sum += number_after(text_of("/proc/" + std::to_string(process) + "/smaps_rollup"), "\nPss:");
   }
   return sum;
 }

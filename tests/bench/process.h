@@ -13,7 +13,7 @@ namespace holdfast::bench {
 struct Usage {
   double cpu_ms = 0;
   double written_bytes = 0;  // handed to the disk or the page cache
-  double peak_rss_kib = 0;   // the sum of each one's own peak
+  double peak_rss_kib = 0;   // the sum of each one's own peak; pages that they share count for each
 };
 
 /// A program in a temporary folder that goes away with it.
@@ -33,6 +33,8 @@ class Process {
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] Usage usage() const;
+  /// What it and its descendants hold now, each shared page counted once.
+  [[nodiscard]] double memory_kib() const;
 
  private:
   std::filesystem::path folder_;

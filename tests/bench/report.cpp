@@ -33,10 +33,10 @@ void report(const Row& row, const std::vector<Sample>& samples) {
       static_cast<unsigned long long>(median(samples, &Sample::runs)), static_cast<unsigned long long>(errors),
       median(samples, &Sample::runs_per_second), rates.front(), rates.back());
   std::printf(
-      "\"p50_ms\":%.2f,\"p99_ms\":%.2f,\"cpu_ms_per_run\":%.3f,\"rss_mib\":%.1f,\"disk_bytes_per_run\":%.0f,"
+      "\"p50_ms\":%.2f,\"p99_ms\":%.2f,\"cpu_ms_per_run\":%.3f,\"rss_mib\":%.1f,\"memory_mib\":%.1f,\"disk_bytes_per_run\":%.0f,"
       "\"written_bytes_per_run\":%.0f,",
       median(samples, &Sample::p50_ms), median(samples, &Sample::p99_ms), median(samples, &Sample::cpu_ms_per_run),
-      median(samples, &Sample::rss_mib), median(samples, &Sample::disk_bytes_per_run),
+      median(samples, &Sample::rss_mib), median(samples, &Sample::memory_mib), median(samples, &Sample::disk_bytes_per_run),
       median(samples, &Sample::written_bytes_per_run));
   const double commits = median(samples, &Sample::commits_per_run);
   if (commits < 0) std::puts("\"commits_per_run\":null}");

@@ -9,7 +9,7 @@ namespace holdfast::bench {
 
 /// One repetition of one row.
 struct Sample {
-  double runs_per_second = 0, p50_ms = 0, p99_ms = 0, cpu_ms_per_run = 0, rss_mib = 0;
+  double runs_per_second = 0, p50_ms = 0, p99_ms = 0, cpu_ms_per_run = 0, rss_mib = 0, memory_mib = 0;
   double disk_bytes_per_run = 0, written_bytes_per_run = 0, commits_per_run = -1;  // -1: not known
   std::uint64_t runs = 0, errors = 0;
 };

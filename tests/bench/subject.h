@@ -23,6 +23,7 @@ class Subject {
   [[nodiscard]] virtual std::uint64_t bytes_on_disk() const = 0;
 
   [[nodiscard]] Usage usage() const { return process_.usage(); }
+  [[nodiscard]] double memory_kib() const { return process_.memory_kib(); }
   void stop() { process_.stop(); }
 
  protected:
