@@ -29,6 +29,7 @@ std::vector<Number> numbers(const std::string& list) {
 
 void apply_quick(Plan& plan) {
   plan.repetitions = 1;
+  plan.concurrencies = {1, 64};
   plan.warm_up = std::chrono::milliseconds(500);
   plan.time = std::chrono::milliseconds(1500);
 }

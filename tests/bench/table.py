@@ -5,15 +5,15 @@ import json
 
 
 def read_rows(lines):
-    rows, floor = {}, None
+    rows, around = {}, {}
     for line in lines:
         row = json.loads(line)
-        if row["subject"] == "floor":
-            floor = row
+        if row["subject"] in ("machine", "floor"):
+            around[row["subject"]] = row
         else:
             name = row["subject"] + (" " + row["tool"] if row["subject"] == "holdfast" else "")
             rows.setdefault((row["steps"], row["concurrency"]), {})[name] = row
-    return rows, floor
+    return rows, around
 
 
 def number(value):
@@ -41,14 +41,25 @@ def table(rows):
                 number(figures["memory_mib"])]) + " |"
 
 
+def machine_line(m):
+    return (f"{m['date']}, commit {m['commit']}, {m['cores']} cores of {m['model']}, {m['memory_gib']} GiB, "
+            f"Linux {m['kernel']}.\n")
+
+
+def floor_line(f):
+    return (f"\nFloor: fdatasync {f['fdatasync_append_ms']:.2f} ms appending, {f['fdatasync_overwrite_ms']:.2f} ms overwriting, "
+            f"fsync {f['fsync_append_ms']:.2f} ms; SQLite FULL {f['sqlite_commits_per_second']:,.0f} commits/s of one row, "
+            f"{f['sqlite_100_rows_per_second']:,.0f} rows/s at 100 rows a commit; "
+            f"loopback HTTP {f['http_requests_per_second']:,.0f} requests/s.")
+
+
 def main():
-    rows, floor = read_rows(line for line in fileinput.input() if line.startswith("{"))
+    rows, around = read_rows(line for line in fileinput.input() if line.startswith("{"))
+    if "machine" in around:
+        print(machine_line(around["machine"]))
     print("\n".join(table(rows)))
-    if floor:
-        print(f"\nFloor: fdatasync {floor['fdatasync_append_ms']} ms appending, {floor['fdatasync_overwrite_ms']} ms overwriting, "
-              f"fsync {floor['fsync_append_ms']} ms; SQLite FULL {floor['sqlite_commits_per_second']:,.0f} commits/s of one row, "
-              f"{floor['sqlite_100_rows_per_second']:,.0f} rows/s at 100 rows a commit; "
-              f"loopback HTTP {floor['http_requests_per_second']:,.0f} requests/s.")
+    if "floor" in around:
+        print(floor_line(around["floor"]))
 
 
 main()
