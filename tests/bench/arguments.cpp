@@ -1,5 +1,6 @@
 #include "arguments.h"
 
+#include <cstdint>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -25,6 +26,10 @@ std::vector<Number> numbers(const std::string& list) {
   std::vector<Number> found;
   for (const std::string& word : split(list)) found.push_back(static_cast<Number>(std::stoul(word)));
   return found;
+}
+
+std::chrono::milliseconds milliseconds_of(const std::string& seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::stod(seconds) * 1000));
 }
 
 void apply_quick(Plan& plan) {
@@ -88,9 +93,9 @@ Plan read_arguments(int count, char** words) {
     } else if (word == "--concurrency") {
       plan.concurrencies = numbers<std::size_t>(value());
     } else if (word == "--seconds") {
-      plan.time = std::chrono::seconds(std::stoi(value()));
+      plan.time = milliseconds_of(value());
     } else if (word == "--warm-up") {
-      plan.warm_up = std::chrono::seconds(std::stoi(value()));
+      plan.warm_up = milliseconds_of(value());
     } else if (word == "--repetitions") {
       plan.repetitions = std::stoi(value());
     } else {
