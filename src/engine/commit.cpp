@@ -23,6 +23,7 @@ void Engine::Impl::build_batch() {
     for (const run::Event& event : live->changes.events) batch.events.emplace_back(&live->run, event);
   }
   batch.audit = audit;
+  batch.prune = prune_seqs;
   batch.probe = !storage_ok;
 }
 
@@ -74,6 +75,7 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   outgoing.clear();
   keys.clear();
   audit.clear();
+  pruned();
   release_effects();
   report();
   ledger.checkpoint_if_due();
@@ -143,6 +145,10 @@ void Engine::Impl::storage_failed(const Error& error) {
   }
   submit_answers.clear();
   keys.clear();
+  walk.deleted -= prune_seqs.size();  // the walk goes over them again
+  prune_seqs.clear();
+  walk.ids.clear();
+  walk.after = 0;
 }
 
 void Engine::Impl::count(Live& live) {

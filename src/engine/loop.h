@@ -92,6 +92,10 @@ struct Engine::Impl {
   void end_flight(Live& live, std::uint32_t step, const Evidence& evidence, Flight& flight);
   void absorb_crash(Live& live, const run::Attempt& attempt);
 
+  // --- prune.cpp ---
+  void prune(bool idle);
+  void pruned();
+
   // --- commit.cpp ---
   void flush();
   void build_batch();
@@ -144,6 +148,15 @@ struct Engine::Impl {
   std::vector<std::move_only_function<void(const Error*)>> answers;
   std::vector<std::pair<std::string, std::move_only_function<void(const Error*)>>>
       submit_answers;  // by run id
+
+  // The walk that deletes old runs, while there is a retention.
+  struct Walk {
+    Instant next{};          // of the next slice
+    std::int64_t after = 0;  // the run it has come to
+    std::uint64_t deleted = 0;
+    std::vector<std::string> ids;  // of this turn's slice, whose seqs are in `prune_seqs`
+  } walk;
+  std::vector<std::int64_t> prune_seqs;
 
   // Storage that can't be written for now.
   std::atomic<bool> storage_ok{true};

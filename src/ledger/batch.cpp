@@ -12,6 +12,7 @@ void Batch::clear() {
   breakers.clear();
   gates.clear();
   audit.clear();
+  prune.clear();
   probe = false;
 }
 

@@ -41,6 +41,8 @@ class Observer {
   /// A settled run leaves the engine's memory: its state as committed. Before run_changed() of the same commit; also
   /// after a command that looked at a settled run and changed nothing.
   virtual void run_left(run::Run run) = 0;
+  /// A settled run was deleted, durably: nobody may be told of it any more. Engine thread, must not block.
+  virtual void run_pruned(std::string_view run_id) = 0;
 };
 
 /// Runs that are not settled, by status.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct Config {
   std::string admin_listen = "127.0.0.1:4654";
   std::string database = "holdfast.db";  // absolute, or relative to the working directory
   Duration shutdown_grace{10'000};
+  std::optional<Duration> retention;  // how long a settled run is kept; nullopt: for ever
   std::vector<Token> tokens;
   Limits limits;
   Defaults defaults;

@@ -71,6 +71,11 @@ struct Sql {
   std::string events;                            // seq, at, type, step, data
   std::string open_unknowns, all_unknowns;       // run_seq, step, oldest first
   std::string breakers, gates, audit;
+  // Pruning.
+  std::string prune_rows;   // seq, id, created_at, finished_at, ended; after a seq
+  std::string prune_bytes;  // of the long texts of a run
+  std::string prune_keys;   // server, tool, first_sent_at of keyed writes that were sent
+  std::string prune_run;    // its steps, writes, attempts and events go with it
   std::string begin_read, begin_write, commit, rollback;
 };
 [[nodiscard]] const Sql& sql();

@@ -5,6 +5,7 @@
 #include "ledger/sqlite/backup.h"
 #include "ledger/sqlite/insert.h"
 #include "ledger/sqlite/load.h"
+#include "ledger/sqlite/prune.h"
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
@@ -90,6 +91,7 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   for (const Breaker& breaker : batch.breakers) put_breaker(connection_, breaker);
   for (const RateGate& gate : batch.gates) put_gate(connection_, gate);
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
+  for (const std::int64_t seq : batch.prune) connection_.statement(sql().prune_run).add(seq).run();
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
@@ -167,6 +169,11 @@ Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_
     if (rows.row()) take_attempt(rows, run_seq, found.emplace());
     return found;
   });
+}
+
+Result<Ledger::PruneSlice> SqliteLedger::prunable(Instant ended_before, std::int64_t after_seq,
+                                                  std::uint32_t most) {
+  return reading([&] { return prune_slice(connection_, next_run_ - 1, ended_before, after_seq, most); });
 }
 
 /// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind.

@@ -22,6 +22,7 @@ class SqliteLedger final : public Ledger {
   Result<std::optional<Submission>> find_submission(std::string_view owner, std::string_view key) override;
   Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq, std::uint32_t step,
                                                    std::uint32_t n) override;
+  Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most) override;
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override;
   Result<void> backup(const std::string& path) override;

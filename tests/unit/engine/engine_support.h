@@ -66,7 +66,8 @@ class NoObserver final : public engine::Observer {
  public:
   void run_changed(std::string_view id, bool) override { changed.emplace_back(id); }
   void run_left(run::Run run) override { left.push_back(std::move(run)); }
-  std::vector<std::string> changed;
+  void run_pruned(std::string_view id) override { pruned.emplace_back(id); }
+  std::vector<std::string> changed, pruned;
   std::vector<run::Run> left;
 };
 
@@ -86,6 +87,9 @@ class SwitchLedger final : public ledger::Ledger {
   Result<std::optional<run::Attempt>> find_attempt(std::int64_t r, std::uint32_t s,
                                                    std::uint32_t n) override {
     return inner_.find_attempt(r, s, n);
+  }
+  Result<PruneSlice> prunable(Instant before, std::int64_t after, std::uint32_t most) override {
+    return inner_.prunable(before, after, most);
   }
   void checkpoint_if_due() override { inner_.checkpoint_if_due(); }
   std::uint64_t wal_bytes() const override { return inner_.wal_bytes(); }
@@ -109,13 +113,14 @@ servers:
 
 /// One life of the product without sockets and threads.
 struct Life {
-  explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100)
+  explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100,
+                const std::string& config_text = kConfig)
       : clock(clock_) {
     auto db = ledger::open_sqlite({(folder / "holdfast.db").string(), 1, true});
     if (!db) FAIL(db.error().message);
     opened = std::move(*db);
     ledger.emplace(*opened.ledger);
-    std::ofstream(folder / "c.yaml") << kConfig;
+    std::ofstream(folder / "c.yaml") << config_text;
     auto config = tools::load_config((folder / "c.yaml").string(),
                                      [](const std::string&) -> const char* { return nullptr; });
     if (!config) FAIL(config.error().message);
