@@ -121,6 +121,9 @@ class Engine final : public tools::CallSink {
   /// `tool_not_found`.
   void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
                      std::optional<Duration> span, Answer<Breaker> answer);
+  /// Runs `work` on the engine's thread between two events, so that no decision sees the world before and after it. Always
+  /// taken, also while the engine drains; dropped when it has stopped. Must not block.
+  void between_events(std::move_only_function<void()> work);
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
 

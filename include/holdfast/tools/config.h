@@ -86,6 +86,9 @@ struct Config {
 [[nodiscard]] Result<Config> load_config(const std::string& path,
                                          const std::function<const char*(const std::string&)>& env);
 
+/// Both name the same server, reached in the same way: a connection to the one is good for the other.
+[[nodiscard]] bool same_connection(const ServerConfig& a, const ServerConfig& b);
+
 /// What `holdfast check` prints: every effective value with its source; secrets as `***`.
 [[nodiscard]] std::string describe(const Config& config);
 

@@ -1,6 +1,8 @@
 #pragma once
 // The one connection that writes and checkpoints.
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "holdfast/ledger/ledger.h"
@@ -33,6 +35,7 @@ class SqliteLedger final : public Ledger {
   void roll_back();
   void checkpoint(int mode);
   void note_checkpoint(int code);
+  void watch_wal();
   template <class F>
   auto reading(F&& read) -> Result<decltype(read())>;
 
@@ -45,6 +48,7 @@ class SqliteLedger final : public Ledger {
   std::uint64_t frames_at_checkpoint_ = 0;
   std::uint64_t due_at_ = 0;  // frames at which the next checkpoint is tried
   bool checkpoint_failing_ = false;
+  std::optional<std::chrono::steady_clock::time_point> wal_alarmed_;  // the last line about a WAL that is too large
   std::optional<Error> broken_;  // set for good by what only a restart can mend
 };
 
