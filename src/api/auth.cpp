@@ -30,4 +30,23 @@ std::function<std::optional<http::Identity>(std::string_view)> authenticator(
   };
 }
 
+void TokenTable::replace(const std::vector<tools::Token>& tokens) {
+  auto next = std::make_shared<const Find>(authenticator(tokens));
+  const std::lock_guard lock(mutex_);
+  find_ = std::move(next);
+}
+
+std::shared_ptr<const TokenTable::Find> TokenTable::find() const {
+  const std::lock_guard lock(mutex_);
+  return find_;
+}
+
+std::function<std::optional<http::Identity>(std::string_view)> TokenTable::authenticate() const {
+  if (!*find()) return {};
+  return [this](std::string_view bearer) -> std::optional<http::Identity> {
+    const auto now = find();
+    return *now ? (*now)(bearer) : std::nullopt;
+  };
+}
+
 }  // namespace holdfast::api

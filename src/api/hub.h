@@ -16,6 +16,7 @@ class Hub final : public engine::Observer {
  public:
   void attach(http::Server& client, http::Server& admin) { servers_ = {&client, &admin}; }
   void run_left(run::Run run) override { known_.settled(std::move(run)); }
+  void run_pruned(std::string_view run_id) override { known_.forget(run_id); }
   void run_changed(std::string_view run_id, bool rests) override {
     known_.changed(run_id, rests);
     for (http::Server* server : servers_) {

@@ -41,6 +41,18 @@ void KnownRuns::changed(std::string_view run_id, bool rests) {
   }
 }
 
+void KnownRuns::forget(std::string_view run_id) {
+  Shard& shard = shard_of(run_id);
+  RunPtr let_go;  // freed outside the lock
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.settled.find(run_id);
+  if (found == shard.settled.end()) return;
+  shard.bytes -= found->second.bytes;
+  let_go = std::move(found->second.run);
+  shard.settled.erase(found);
+  std::erase(shard.oldest_first, run_id);
+}
+
 void KnownRuns::settled(run::Run run) {
   const std::size_t bytes = bytes_of(run);
   const std::string id = run.id;

@@ -27,6 +27,8 @@ class KnownRuns {
 
   void changed(std::string_view run_id, bool rests);
   void settled(run::Run run);
+  /// The run was deleted.
+  void forget(std::string_view run_id);
 
  private:
   struct Hash {

@@ -3,9 +3,11 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 
+#include "cli/log_valve.h"
 #include "holdfast/core/json.h"
 #include "holdfast/core/time.h"
 #include "holdfast/tools/config.h"
@@ -13,30 +15,33 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr int kLinesPerWindow = 50;
-constexpr std::int64_t kWindow_ms = 10'000;
 constexpr std::size_t kLongestMessage = 4096;
 
 class JsonSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit JsonSink(std::vector<std::string> secrets) : secrets_(std::move(secrets)) {}
 
+  void add(const std::vector<std::string>& secrets) {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& secret : secrets) {
+      if (std::ranges::find(secrets_, secret) == secrets_.end()) secrets_.push_back(secret);
+    }
+    // A secret that holds another one goes first.
+    std::ranges::stable_sort(secrets_, std::ranges::greater{}, &std::string::size);
+  }
+
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     const auto since_epoch = message.time.time_since_epoch();
     const Instant at{std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()};
-    if (at.ms - window_start_ms_ >= kWindow_ms || at.ms < window_start_ms_) {
-      if (suppressed_ > 0) write(at, "warning", std::to_string(suppressed_) + " log lines were left out");
-      window_start_ms_ = at.ms;
-      lines_ = suppressed_ = 0;
-    }
-    if (++lines_ > kLinesPerWindow && message.level < spdlog::level::critical) {
-      ++suppressed_;
-      return;
-    }
-    const auto level = spdlog::level::to_string_view(message.level);
-    std::string text(message.payload.data(), std::min(message.payload.size(), kLongestMessage));
-    write(at, std::string_view(level.data(), level.size()), tools::redact(std::move(text), secrets_));
+    const auto level_word = spdlog::level::to_string_view(message.level);
+    const std::string_view level(level_word.data(), level_word.size());
+    std::string text = tools::redact(std::string(message.payload.data(), message.payload.size()), secrets_);
+    if (text.size() > kLongestMessage) text.resize(kLongestMessage);
+    const bool passes = valve_.pass(at, level, text);
+    for (const auto& [kind, count] : valve_.take_left_out())
+      write(at, "warning", std::to_string(count) + " log lines were left out, such as: " + kind);
+    if (passes) write(at, level, text);
   }
   void flush_() override { std::fflush(stderr); }
 
@@ -55,17 +60,23 @@ class JsonSink final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   std::vector<std::string> secrets_;
-  std::int64_t window_start_ms_ = 0;
-  int lines_ = 0, suppressed_ = 0;
+  LogValve valve_;
 };
+
+std::shared_ptr<JsonSink> the_sink;  // the log's, which is the one global
 
 }  // namespace
 
 void start_log(std::vector<std::string> secrets) {
-  auto logger = std::make_shared<spdlog::logger>("holdfast", std::make_shared<JsonSink>(std::move(secrets)));
+  the_sink = std::make_shared<JsonSink>(std::move(secrets));
+  auto logger = std::make_shared<spdlog::logger>("holdfast", the_sink);
   logger->set_level(spdlog::level::info);
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
+}
+
+void add_log_secrets(const std::vector<std::string>& secrets) {
+  if (the_sink) the_sink->add(secrets);
 }
 
 }  // namespace holdfast::cli

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <future>
 #include <ostream>
 
 #include "api/auth.h"
@@ -12,6 +13,7 @@
 #include "api/routes.h"
 #include "cli/command_line.h"
 #include "cli/log.h"
+#include "cli/reload.h"
 #include "cli/signals.h"
 #include "cli/transports.h"
 #include "core/crash_point.h"
@@ -30,13 +32,13 @@ int fail(std::ostream& err, const Error& error, int code) {
   return code;
 }
 
-http::Options listener(const tools::Config& config, std::string name, std::string listen) {
+http::Options listener(const tools::Config& config, const api::TokenTable& tokens, std::string name, std::string listen) {
   http::Options options;
   options.name = std::move(name);
   options.listen = std::move(listen);
   options.body_bytes = config.limits.body_bytes;
   options.connections = config.limits.connections;
-  options.authenticate = api::authenticator(config.tokens);
+  options.authenticate = tokens.authenticate();
   return options;
 }
 
@@ -46,6 +48,7 @@ struct Process {
   Process(tools::Config config, ledger::Opened opened)
       : ledger(std::move(opened)),
         catalog(std::move(config)),
+        tokens(catalog.config().tokens),
         http_client(tools::make_curl_client(clock)),
         transport(tools::make_dispatcher(clock, catalog, *http_client, relay)),
         metrics(clock),
@@ -53,8 +56,8 @@ struct Process {
         engine(clock, *random, *ledger.ledger, catalog, *transport, hub, metrics, engine_options()),
         commands(engine, *ledger.ledger),
         service{clock, commands, *ledger.reader, hub.known(), catalog, metrics, engine.latencies()},
-        client(http::make_server(clock, listener(catalog.config(), "client", catalog.config().listen))),
-        admin(http::make_server(clock, listener(catalog.config(), "admin", catalog.config().admin_listen))) {
+        client(http::make_server(clock, listener(catalog.config(), tokens, "client", catalog.config().listen))),
+        admin(http::make_server(clock, listener(catalog.config(), tokens, "admin", catalog.config().admin_listen))) {
     relay.attach(engine);
     hub.attach(*client, *admin);
     api::add_client_listener(*client, service);
@@ -70,6 +73,7 @@ struct Process {
   SystemClock clock;
   ledger::Opened ledger;
   tools::Catalog catalog;
+  api::TokenTable tokens;
   SinkRelay relay;
   std::unique_ptr<tools::HttpClient> http_client;
   std::unique_ptr<tools::Dispatcher> transport;
@@ -107,6 +111,30 @@ void stop(Process& process) {
   process.http_client->stop();
 }
 
+/// Reads the configuration again and puts it in force between two decisions of the engine: runs and calls in flight go on.
+/// A file with a mistake changes nothing.
+void reload(Process& process, const std::string& path, const Io& io) {
+  auto read = tools::load_config(path, io.env);
+  if (!read) return spdlog::error("not reloaded, the configuration in force stays: {}", read.error().message);
+  Reloaded next = reloaded(process.catalog.config(), std::move(*read));
+  add_log_secrets(next.config.secrets);
+  const std::size_t servers = next.config.servers.size(), tokens = next.config.tokens.size();
+  std::promise<Result<void>> exchanged;
+  process.engine.between_events([&] {
+    auto done = process.catalog.replace(std::move(next.config));
+    if (done) {
+      process.tokens.replace(process.catalog.config().tokens);
+      process.transport->reconfigure();
+    }
+    exchanged.set_value(std::move(done));
+  });
+  if (const auto done = exchanged.get_future().get(); !done)
+    return spdlog::error("not reloaded, the configuration in force stays: {}", done.error().message);
+  for (const std::string& field : next.unchanged) spdlog::warn("`{}` has changed and is not reloaded: restart the server", field);
+  spdlog::info("configuration reloaded: {} servers, {} tokens", servers, tokens);
+  process.transport->discover_trusted(kDiscovery);
+}
+
 /// A kill point is armed only by who asks for it twice: by the variable, and by the flag that production never has.
 Result<void> arm(bool allowed, const Io& io) {
   const char* wanted = io.env("HOLDFAST_CRASH_AT");
@@ -140,7 +168,7 @@ int serve(const ServeOptions& options, const Io& io) {
     return fail(io.err, ready.error(), kFailed);
   }
   io.out << *ready << std::endl;
-  wait_for_stop();
+  wait_for_stop([&] { reload(process, options.config, io); });
   spdlog::info("stopping");
   stop(process);
   return kOk;

@@ -10,16 +10,17 @@
 namespace holdfast::cli {
 namespace {
 
-sigset_t stop_signals() {
+sigset_t our_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
   return set;
 }
 
 int next_signal() {
-  const sigset_t set = stop_signals();
+  const sigset_t set = our_signals();
   int signal = 0;
   while (sigwait(&set, &signal) != 0) {
   }
@@ -29,15 +30,19 @@ int next_signal() {
 }  // namespace
 
 void hold_signals() {
-  const sigset_t set = stop_signals();
+  const sigset_t set = our_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the process's size limit: the write fails, as on a full disk
 }
 
-void wait_for_stop() {
-  (void)next_signal();
-  std::thread([] { _exit(128 + next_signal()); }).detach();
+void wait_for_stop(const std::function<void()>& reload) {
+  while (next_signal() == SIGHUP) reload();
+  std::thread([] {
+    int signal = SIGHUP;
+    while (signal == SIGHUP) signal = next_signal();
+    _exit(128 + signal);
+  }).detach();
 }
 
 void raise_descriptor_limit() {

@@ -1,13 +1,14 @@
 #pragma once
+#include <functional>
 
 namespace holdfast::cli {
 
-/// Blocks SIGTERM and SIGINT in this thread and in those it starts, and ignores SIGPIPE and SIGXFSZ. Call before any
+/// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in those it starts, and ignores SIGPIPE and SIGXFSZ. Call before any
 /// thread exists.
 void hold_signals();
-/// Returns when one of them comes. From then on a second one ends the process at once, with 128 plus its
-/// number.
-void wait_for_stop();
+/// Returns when SIGTERM or SIGINT comes; from then on a second one ends the process at once, with 128 plus its number. Until
+/// then `reload` runs for every SIGHUP, on this thread.
+void wait_for_stop(const std::function<void()>& reload);
 /// As many descriptors as the system lets this process have.
 void raise_descriptor_limit();
 

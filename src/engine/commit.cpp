@@ -25,6 +25,7 @@ void Engine::Impl::build_batch() {
   }
   batch.audit = audit;
   batch.answers = kept;
+  batch.prune = prune_seqs;
   batch.probe = !storage_ok;
 }
 
@@ -97,6 +98,7 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   keys.clear();
   audit.clear();
   kept.clear();
+  pruned();
   release_effects();
   ledger.checkpoint_if_due();
 }
@@ -165,6 +167,10 @@ void Engine::Impl::storage_failed(const Error& error) {
   }
   submit_answers.clear();
   keys.clear();
+  walk.deleted -= prune_seqs.size();  // the walk goes over them again
+  prune_seqs.clear();
+  walk.ids.clear();
+  walk.after = 0;
 }
 
 void Engine::Impl::count(Live& live) {

@@ -202,8 +202,10 @@ void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, con
   call.kind = kind;
   call.repeat = repeat;
   call.request = std::move(request);
-  if (kind == AttemptKind::call && called.key && live.run.steps[index].write)
+  if (kind == AttemptKind::call && called.key && live.run.steps[index].write) {
     call.key = live.run.steps[index].write->key;
+    call.key_rule = called.key;
+  }
   call.deadline = deadline.at;
   call.linger = called.linger;
   flights.emplace(call.id, std::move(flight));

@@ -291,6 +291,10 @@ void Engine::force_breaker(std::string server, std::string tool, bool open, std:
       });
 }
 
+void Engine::between_events(std::move_only_function<void()> work) {
+  impl_->inbox.post_evidence(std::move(work));
+}
+
 void Engine::finished(tools::CallId id, Evidence evidence) {
   impl_->inbox.post_evidence([impl = impl_.get(), id, evidence = std::move(evidence)]() mutable {
     impl->call_finished(id, std::move(evidence));

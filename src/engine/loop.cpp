@@ -149,6 +149,7 @@ Result<void> Engine::Impl::load() {
 std::optional<Instant> Engine::Impl::turn() {
   now = clock.now();
   inbox.take(items);
+  bool idle = items.empty();
   for (Inbox::Item& item : items) item();
   items.clear();
   if (storage_retry && *storage_retry > now) return storage_retry;
@@ -160,11 +161,17 @@ std::optional<Instant> Engine::Impl::turn() {
       live->wake.reset();
       advance(*live);
       mark(*live);
+      idle = false;
     }
   serve_waiters();
+  if (storage_ok && !draining) prune(idle);
   flush();
   if (storage_retry) return storage_retry;
-  return timers.empty() || draining ? std::nullopt : std::optional<Instant>(Instant{timers.begin()->first});
+  if (draining) return std::nullopt;
+  std::optional<Instant> next;
+  if (!timers.empty()) next = Instant{timers.begin()->first};
+  if (catalog.config().retention && (!next || walk.next < *next)) next = walk.next;
+  return next;
 }
 
 void Engine::Impl::run_thread() {

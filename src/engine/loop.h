@@ -107,6 +107,9 @@ struct Engine::Impl {
   /// A good answer of a tool with a `cached` fallback is stored with the batch that settles the call.
   void keep_answer(const Flight& flight, const Evidence& evidence, const Judgement& judgement);
   Result<std::optional<ledger::CachedAnswer>> find_kept(const ToolPolicy& policy, std::string_view args);
+  // --- prune.cpp ---
+  void prune(bool idle);
+  void pruned();
 
   // --- commit.cpp ---
   void flush();
@@ -163,6 +166,15 @@ struct Engine::Impl {
   std::vector<std::move_only_function<void(const Error*)>> answers;
   std::vector<std::pair<std::string, std::move_only_function<void(const Error*)>>>
       submit_answers;  // by run id
+
+  // The walk that deletes old runs, while there is a retention.
+  struct Walk {
+    Instant next{};          // of the next slice
+    std::int64_t after = 0;  // the run it has come to
+    std::uint64_t deleted = 0;
+    std::vector<std::string> ids;  // of this turn's slice, whose seqs are in `prune_seqs`
+  } walk;
+  std::vector<std::int64_t> prune_seqs;
 
   // Storage that can't be written for now.
   std::atomic<bool> storage_ok{true};

@@ -14,6 +14,7 @@ void Batch::clear() {
   answers.clear();
   audit.clear();
   latencies.clear();
+  prune.clear();
   probe = false;
 }
 

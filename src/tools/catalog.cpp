@@ -1,5 +1,7 @@
 #include "holdfast/tools/catalog.h"
 
+#include <algorithm>
+
 #include "catalog_request.h"
 #include "holdfast/core/ids.h"
 #include "holdfast/core/json.h"
@@ -10,6 +12,7 @@ namespace {
 
 /// Tools that the file doesn't name are remembered up to this many, since their names come from outside.
 constexpr std::size_t kMostLearned = 10'000;
+constexpr std::size_t kMostGenerations = 1'000;
 
 std::unexpected<Error> bad(std::string message, std::string pointer) {
   return std::unexpected(Error{"bad_arguments", std::move(message), std::move(pointer)});
@@ -38,64 +41,106 @@ Result<json::Value> parse_object(std::string_view args, const Limits& limits) {
 
 }  // namespace
 
-Catalog::Catalog(Config config) : config_(std::move(config)) {}
+bool same_connection(const ServerConfig& a, const ServerConfig& b) {
+  return &a == &b ||
+         (a.name == b.name && a.transport == b.transport && a.url == b.url && a.command == b.command &&
+          a.environment == b.environment && a.headers == b.headers && a.allow_private == b.allow_private &&
+          a.trust_annotations == b.trust_annotations);
+}
+
+Catalog::Catalog(Config config) {
+  generations_.push_back(std::make_unique<Generation>(Generation{std::move(config), {}}));
+  current_ = generations_.back().get();
+}
+
+Result<void> Catalog::replace(Config next) {
+  const std::unique_lock lock(mutex_);
+  if (generations_.size() > kMostGenerations)
+    return std::unexpected(Error{"bad_config",
+                                 "the configuration has been exchanged a thousand times in this process; restart it", ""});
+  const Generation& before = *current_;
+  auto made = std::make_unique<Generation>();
+  for (const std::string& secret : before.config.secrets) {
+    if (std::ranges::find(next.secrets, secret) == next.secrets.end()) next.secrets.push_back(secret);
+  }
+  std::ranges::stable_sort(next.secrets, std::ranges::greater{}, &std::string::size);
+  made->config = std::move(next);
+  for (const auto& [key, known] : before.learned) {
+    const ServerConfig* old = server_in(before, key.first);
+    const ServerConfig* now = server_in(*made, key.first);
+    if (old && now && same_connection(*old, *now)) made->learned[key].read_only = known.read_only;
+  }
+  current_ = made.get();
+  generations_.push_back(std::move(made));
+  return {};
+}
+
+const ServerConfig* Catalog::server_in(const Generation& in, std::string_view name) {
+  const auto found = in.config.servers.find(std::string(name));
+  return found == in.config.servers.end() ? nullptr : &found->second;
+}
 
 const ServerConfig* Catalog::server(std::string_view name) const {
-  const auto found = config_.servers.find(std::string(name));
-  return found == config_.servers.end() ? nullptr : &found->second;
+  return server_in(*current_.load(), name);
 }
 
 const ToolConfig* Catalog::find(std::string_view server_name, std::string_view tool_name) const {
-  const auto* at = server(server_name);
+  return find_in(*current_.load(), server_name, tool_name);
+}
+
+const ToolConfig* Catalog::find_in(Generation& in, std::string_view server_name, std::string_view tool_name) const {
+  const auto* at = server_in(in, server_name);
   if (!at) return nullptr;
   const auto named = at->tools.find(std::string(tool_name));
   if (named == at->tools.end()) {
     if (at->transport == ServerConfig::Transport::http || !is_name(tool_name)) return nullptr;
-    return learned(*at, at->fallback_tool, tool_name);
+    return learned(in, *at, at->fallback_tool, tool_name);
   }
   const bool open =
       at->trust_annotations && at->transport != ServerConfig::Transport::http && !says_effect(named->second);
-  return open ? learned(*at, named->second, tool_name) : &named->second;
+  return open ? learned(in, *at, named->second, tool_name) : &named->second;
 }
 
-const ToolConfig* Catalog::learned(const ServerConfig& at, const ToolConfig& base,
+const ToolConfig* Catalog::learned(Generation& in, const ServerConfig& at, const ToolConfig& base,
                                    std::string_view tool) const {
   const std::pair key(at.name, std::string(tool));
   {
-    const std::shared_lock lock(learned_mutex_);
-    const auto found = learned_.find(key);
-    if (found != learned_.end()) {
+    const std::shared_lock lock(mutex_);
+    const auto found = in.learned.find(key);
+    if (found != in.learned.end()) {
       const auto& known = found->second.read_only ? found->second.as_read : found->second.as_write;
       if (known) return known.get();
     }
   }
-  const std::unique_lock lock(learned_mutex_);
-  if (!learned_.contains(key) && learned_.size() >= kMostLearned) return &base;
-  auto& entry = learned_[key];
+  const std::unique_lock lock(mutex_);
+  if (!in.learned.contains(key) && in.learned.size() >= kMostLearned) return &base;
+  auto& entry = in.learned[key];
   auto& known = entry.read_only ? entry.as_read : entry.as_write;
   if (!known)
     known = std::make_unique<ToolConfig>(reading(base, tool, entry.read_only ? Effect::read : Effect::write));
   return known.get();
 }
 
-void Catalog::learn(std::string_view server_name, std::string_view tool, bool read_only_hint) {
-  const auto* at = server(server_name);
-  if (!at || !at->trust_annotations || !is_name(tool)) return;
+void Catalog::learn(const ServerConfig& server, std::string_view tool, bool read_only_hint) {
+  const std::unique_lock lock(mutex_);
+  Generation& now = *current_;
+  const auto* at = server_in(now, server.name);
+  if (!at || !at->trust_annotations || !is_name(tool) || !same_connection(*at, server)) return;
   const std::pair key(at->name, std::string(tool));
-  const std::unique_lock lock(learned_mutex_);
-  if (learned_.contains(key) || learned_.size() < kMostLearned) learned_[key].read_only = read_only_hint;
+  if (now.learned.contains(key) || now.learned.size() < kMostLearned) now.learned[key].read_only = read_only_hint;
 }
 
 Result<run::FrozenRequest> Catalog::freeze(std::string_view server_name, std::string_view tool_name,
                                            std::string_view args, std::string_view key) const {
-  const auto* at = server(server_name);
-  const auto* tool = find(server_name, tool_name);
+  Generation& now = *current_;
+  const auto* at = server_in(now, server_name);
+  const auto* tool = find_in(now, server_name, tool_name);
   if (!at || !tool)
     return std::unexpected(Error{
         "tool_not_found",
         "no tool " + std::string(server_name) + "/" + std::string(tool_name) + "; name a configured one",
         ""});
-  auto arguments = parse_object(args, config_.limits);
+  auto arguments = parse_object(args, now.config.limits);
   if (!arguments) return std::unexpected(arguments.error());
   const auto& rule = tool->policy.key;
   std::string keyed;
@@ -103,7 +148,7 @@ Result<run::FrozenRequest> Catalog::freeze(std::string_view server_name, std::st
     auto text = catalog::with_key(*arguments, rule->name, key);
     if (!text) return std::unexpected(text.error());
     keyed = std::move(*text);
-    arguments = parse_object(keyed, config_.limits);
+    arguments = parse_object(keyed, now.config.limits);
     if (!arguments) return std::unexpected(arguments.error());
   }
   if (at->transport == ServerConfig::Transport::http) return catalog::http_request(tool->request, *arguments);
@@ -115,7 +160,7 @@ Result<std::string> Catalog::target(std::string_view server_name, std::string_vi
   if (!named.empty()) return std::string(named);
   const auto* tool = find(server_name, tool_name);
   if (!tool || tool->policy.target.empty()) return std::string(server_name) + "/" + std::string(tool_name);
-  const auto arguments = parse_object(args, config_.limits);
+  const auto arguments = parse_object(args, config().limits);
   if (!arguments) return std::unexpected(arguments.error());
   std::string missing;
   const auto look = [&](std::string_view name, std::string_view pointer) -> std::optional<std::string> {

@@ -116,6 +116,7 @@ void read_top(Section& root, Config& config) {
   read_text(root, "admin_listen", config.admin_listen);
   read_text(root, "database", config.database);
   read_duration(root, "shutdown_grace", config.shutdown_grace);
+  if (Duration kept{}; read_duration(root, "retention", kept)) config.retention = kept;
   read_auth(root, config);
   read_limits(root, config.limits);
   read_defaults(root, config.defaults);

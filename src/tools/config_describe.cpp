@@ -158,6 +158,7 @@ void describe_top(std::string& out, const Config& config) {
   line(out, "holdfast", "admin_listen", config.admin_listen);
   line(out, "holdfast", "database", config.database);
   line(out, "holdfast", "shutdown_grace", format_duration(config.shutdown_grace));
+  line(out, "holdfast", "retention", config.retention ? format_duration(*config.retention) : "for ever");
   for (const auto& token : config.tokens)
     line(out, "auth", "token",
          token.name + " " + (token.scope == Token::Scope::operate ? "operator" : "client"));

@@ -1,6 +1,5 @@
 #include "tools/dispatcher.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
@@ -24,12 +23,8 @@ class DispatcherOverAll final : public Dispatcher {
   DispatcherOverAll(const Clock& clock, Catalog& catalog, HttpClient& client, CallSink& sink)
       : catalog_(catalog),
         http_tools_(make_http_tools(clock, catalog, client, sink)),
-        mcp_http_(mcp::make_mcp_http(clock, catalog, client, sink)) {
-    const auto& servers = catalog.config().servers;
-    const bool any_stdio = std::ranges::any_of(
-        servers, [](const auto& pair) { return pair.second.transport == Kind::mcp_stdio; });
-    if (any_stdio) mcp_stdio_ = mcp::make_mcp_stdio(clock, catalog, sink);
-  }
+        mcp_http_(mcp::make_mcp_http(clock, catalog, client, sink)),
+        mcp_stdio_(mcp::make_mcp_stdio(clock, catalog, sink)) {}
 
   void start(Call call) override {
     const ServerConfig* server = catalog_.server(call.server);
@@ -40,13 +35,19 @@ class DispatcherOverAll final : public Dispatcher {
   void cancel(CallId id) override {
     http_tools_->cancel(id);
     mcp_http_->cancel(id);
-    if (mcp_stdio_) mcp_stdio_->cancel(id);
+    mcp_stdio_->cancel(id);
   }
 
   void stop() override {
     http_tools_->stop();
     mcp_http_->stop();
-    if (mcp_stdio_) mcp_stdio_->stop();
+    mcp_stdio_->stop();
+  }
+
+  void reconfigure() override {
+    const Config& config = catalog_.config();
+    mcp_http_->reconfigure(config);
+    mcp_stdio_->reconfigure(config);
   }
 
   void discover_trusted(Duration at_most) override {
@@ -78,7 +79,7 @@ class DispatcherOverAll final : public Dispatcher {
   Catalog& catalog_;
   std::unique_ptr<Transport> http_tools_;
   std::unique_ptr<mcp::McpTransport> mcp_http_;
-  std::unique_ptr<mcp::McpTransport> mcp_stdio_;  // only where a server needs it
+  std::unique_ptr<mcp::McpTransport> mcp_stdio_;
 };
 
 }  // namespace

@@ -14,6 +14,9 @@ class Dispatcher : public Transport {
   /// `at_most`; a server that is not ready by then is looked at again with its first call. Never from a
   /// transport thread.
   virtual void discover_trusted(Duration at_most) = 0;
+  /// After Catalog::replace(), between two calls of start(): connections and processes of servers that are reached as before
+  /// are kept, those of others end with their last call. Never blocks.
+  virtual void reconfigure() = 0;
 };
 
 /// `clock`, `catalog`, `client` and `sink` must outlive it. stop() also ends the stdio children; `client` is

@@ -24,19 +24,18 @@ std::string joined_url(std::string_view base, std::string_view path) {
   return out += path;
 }
 
-void add_headers(HttpRequest& request, const ServerConfig& server, const ToolConfig* tool,
-                 const std::string& key) {
+void add_headers(HttpRequest& request, const ServerConfig& server, const Call& call) {
   request.headers = server.headers;
   if (request.has_body && !has(request, "content-type"))
     request.headers.emplace_back("Content-Type", "application/json");
   if (!has(request, "accept")) request.headers.emplace_back("Accept", "application/json");
-  if (key.empty() || !tool || !tool->policy.key || tool->policy.key->place != KeyRule::Place::header) return;
-  const std::string& name = tool->policy.key->name;
+  if (call.key.empty() || !call.key_rule || call.key_rule->place != KeyRule::Place::header) return;
+  const std::string& name = call.key_rule->name;
   std::erase_if(request.headers, [&](const auto& field) { return same_name(field.first, name); });
-  request.headers.emplace_back(name, key);
+  request.headers.emplace_back(name, call.key);
 }
 
-HttpRequest request_of(Call& call, const ServerConfig& server, const ToolConfig* tool, const Limits& limits) {
+HttpRequest request_of(Call& call, const ServerConfig& server, const Limits& limits) {
   HttpRequest request;
   const std::size_t space = call.request.head.find(' ');
   request.method = call.request.head.substr(0, space);
@@ -45,7 +44,7 @@ HttpRequest request_of(Call& call, const ServerConfig& server, const ToolConfig*
   request.body = std::move(call.request.body);
   const bool bodiless = request.method == "GET" || request.method == "HEAD" || request.method == "DELETE";
   request.has_body = !bodiless || !request.body.empty();
-  add_headers(request, server, tool, call.key);
+  add_headers(request, server, call);
   request.deadline = call.deadline;
   request.linger = call.linger;
   request.fresh_connection = call.repeat == Kind::plain || call.repeat == Kind::checkable;
@@ -101,8 +100,7 @@ class HttpTools final : public Transport {
         desk->late(id, std::move(outcome));
       };
     const CallId id = call.id;
-    HttpRequest request = request_of(call, *server, desk_->catalog.find(call.server, call.tool),
-                                     desk_->catalog.config().limits);
+    HttpRequest request = request_of(call, *server, desk_->catalog.config().limits);
     // The lock keeps done() from looking for the call before it is noted.
     const std::lock_guard lock(desk_->calls_mutex);
     desk_->calls.insert_or_assign(id, client_.start(std::move(request), std::move(callbacks)));

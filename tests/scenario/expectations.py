@@ -172,7 +172,7 @@ def expect_metric(world, series, count):
     """The series as /metrics writes it, such as holdfast_late_answers_total or holdfast_retries_total{reason="reset"} (quotes are left out on both
     sides); `-`: not there."""
     lines = world.product.request("GET", "/metrics", admin=True).body.decode().replace('"', "").splitlines()
-    values = [float(line.rpartition(" ")[2]) for line in lines if line.rpartition(" ")[0] == series]
+    values = [float(line.rpartition(" ")[2]) for line in lines if line.rpartition(" ")[0] == series.replace('"', "")]
     if (count == "-") != (not values) or (values and not within(values[0], count)):
         return f"{series} is {values}"
 

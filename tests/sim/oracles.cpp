@@ -118,7 +118,7 @@ void Oracles::deciding(const ledger::Batch& batch) {
   for (const auto& [run, event] : batch.events) {
     auto [at, first] = newest.try_emplace(run, 0);
     if (first)
-      if (const Stored* before = find(run->id)) at->second = before->run.last_event;
+      if (const Stored* before = find(run->id)) at->second = static_cast<std::int64_t>(before->events.size());
     HOLDFAST_REQUIRE(event.seq == at->second + 1, "events_gap_free",
             run->id + ": event " + std::to_string(event.seq) + " follows " + std::to_string(at->second));
     at->second = event.seq;
@@ -239,7 +239,10 @@ void Oracles::apply(const ledger::Batch& batch) {
     if (step < of(run).run.steps.size()) of(run).run.steps[step] = run->steps[step];
   for (const auto& [run, attempt] : batch.attempts)
     of(run).attempts.insert_or_assign({attempt.step, attempt.n}, attempt);
-  for (const auto& [run, event] : batch.events) of(run).events.push_back(event);
+  for (const auto& [run, event] : batch.events) {
+    of(run).events.push_back(event);
+    of(run).run.last_event = event.seq;
+  }
 }
 
 void Oracles::committed(const ledger::Batch& batch) {

@@ -26,6 +26,8 @@ class NoMetrics final : public engine::Metrics {
 class NoObserver final : public engine::Observer {
  public:
   void run_changed(std::string_view, bool) override {}
+  void run_left(run::Run) override {}
+  void run_pruned(std::string_view) override {}
 };
 
 }  // namespace

@@ -27,6 +27,13 @@ class Spy final : public ledger::Ledger {
                                                    std::uint32_t n) override {
     return inner_.find_attempt(run_seq, step, n);
   }
+  Result<std::optional<ledger::CachedAnswer>> find_answer(std::string_view server, std::string_view tool,
+                                                          std::string_view arguments) override {
+    return inner_.find_answer(server, tool, arguments);
+  }
+  Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most) override {
+    return inner_.prunable(ended_before, after_seq, most);
+  }
   void checkpoint_if_due() override {
     inner_.checkpoint_if_due();
     if (!disk_.running()) throw Crash{};

@@ -41,6 +41,8 @@ class Observer {
   /// A settled run leaves the engine's memory: its state as committed. Before run_changed() of the same commit; also
   /// after a command that looked at a settled run and changed nothing.
   virtual void run_left(run::Run run) = 0;
+  /// A settled run was deleted, durably: nobody may be told of it any more. Engine thread, must not block.
+  virtual void run_pruned(std::string_view run_id) = 0;
 };
 
 /// Runs that are not settled, by status.
@@ -123,6 +125,9 @@ class Engine final : public tools::CallSink {
                      std::optional<Duration> span, Answer<Breaker> answer);
   /// Service times and the deadlines in force. Lives as long as the engine; thread-safe.
   [[nodiscard]] const Latencies& latencies() const;
+  /// Runs `work` on the engine's thread between two events, so that no decision sees the world before and after it. Always
+  /// taken, also while the engine drains; dropped when it has stopped. Must not block.
+  void between_events(std::move_only_function<void()> work);
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
   /// False from a commit that failed for want of storage until one succeeds: no run moves meanwhile, and what

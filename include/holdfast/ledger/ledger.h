@@ -62,12 +62,13 @@ struct Batch {
   std::vector<CachedAnswer> answers;
   std::vector<AuditEntry> audit;
   std::vector<LatencyRow> latencies;  // upserted
+  std::vector<std::int64_t> prune;  // seq of settled runs to delete, with all that belongs to them
   bool probe = false;  // write although there is nothing to store: can the storage be written again?
 
   [[nodiscard]] bool empty() const {
     return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
            attempts.empty() && events.empty() && breakers.empty() && gates.empty() && answers.empty() &&
-           audit.empty() && latencies.empty();
+           audit.empty() && latencies.empty() && prune.empty();
   }
   void clear();
 };
@@ -121,6 +122,27 @@ class Ledger {
   [[nodiscard]] virtual Result<std::optional<CachedAnswer>> find_answer(std::string_view server,
                                                                         std::string_view tool,
                                                                         std::string_view arguments) = 0;
+  /// A settled run that is old enough to be deleted, with what may still speak against it.
+  struct Prunable {
+    struct SentKey {  // of a keyed write that was sent
+      std::string server, tool;
+      Instant first_sent_at{};
+    };
+    std::int64_t seq = 0;
+    std::string id;
+    std::vector<SentKey> keys;
+  };
+  /// One slice of a walk through the ledger, in order of acceptance.
+  struct PruneSlice {
+    std::vector<Prunable> runs;
+    std::int64_t next_after = 0;  // where the next slice starts
+    bool at_end = false;          // nothing beyond can be old enough
+  };
+  /// Settled runs that ended before `ended_before`, after run `after_seq` (0: from the oldest). Looks at no more than
+  /// `most` rows, and stops after runs whose texts are 8 MiB together, so that a transaction that deletes them is short.
+  /// The newest run is never among them: its number is where counting goes on. Engine thread only.
+  [[nodiscard]] virtual Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq,
+                                                    std::uint32_t most) = 0;
   /// Moves the WAL into the database when it has grown (its own policy); engine thread, after effects have
   /// left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;

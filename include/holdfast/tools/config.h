@@ -73,6 +73,7 @@ struct Config {
   std::string admin_listen = "127.0.0.1:4654";
   std::string database = "holdfast.db";  // absolute, or relative to the working directory
   Duration shutdown_grace{10'000};
+  std::optional<Duration> retention;  // how long a settled run is kept; nullopt: for ever
   std::vector<Token> tokens;
   Limits limits;
   Defaults defaults;
@@ -85,6 +86,9 @@ struct Config {
 /// one). Nothing is half-accepted.
 [[nodiscard]] Result<Config> load_config(const std::string& path,
                                          const std::function<const char*(const std::string&)>& env);
+
+/// Both name the same server, reached in the same way: a connection to the one is good for the other.
+[[nodiscard]] bool same_connection(const ServerConfig& a, const ServerConfig& b);
 
 /// What `holdfast check` prints: every effective value with its source; secrets as `***`.
 [[nodiscard]] std::string describe(const Config& config);

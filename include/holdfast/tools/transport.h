@@ -1,10 +1,12 @@
 #pragma once
 // How a call reaches a tool. The engine starts calls and gets evidence back; it never sees a socket.
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "holdfast/core/time.h"
 #include "holdfast/policy/evidence.h"
+#include "holdfast/policy/tool_policy.h"
 #include "holdfast/run/run.h"
 
 namespace holdfast::tools {
@@ -20,6 +22,7 @@ struct Call {
   Kind repeat = Kind::plain;  // plain: fresh connection, no reuse; read: redirects may be followed
   run::FrozenRequest request;
   std::string key;     // empty: none. Already inside `request` where it travels in the arguments
+  std::optional<KeyRule> key_rule;  // how the key travels, as the call was decided: the configuration may change meanwhile
   Instant deadline{};  // of everything: lookup, connect, handshake, TLS, send, every byte of the answer
   Duration linger{0};  // keep reading this long after giving up, for a late answer
 };

@@ -12,6 +12,7 @@ struct Tuning {
   int reader_cache_kib = 1024;
   std::uint64_t checkpoint_frames = 1024;   // a passive checkpoint is due beyond this: 4 MiB
   std::uint64_t restart_frames = 4 * 1024;  // and one that waits for readers beyond this
+  std::uint64_t wal_alarm_bytes = 100 * 1024 * 1024;  // a WAL beyond this is worth a line in the log
   std::uint32_t max_pages = 0;              // the database may not grow beyond; 0: no limit
   std::string vfs;                          // SQLite's name of the file system; empty: the real one
   std::int64_t max_answers = 10'000;        // cached answers kept

@@ -179,6 +179,23 @@ void add_answers(Sql& s) {
   s.oldest_answer = "SELECT seq, bytes FROM cached_answers ORDER BY seq LIMIT 1";
 }
 
+void add_pruning(Sql& s) {
+  // Columns in front of `result` only: the rows that stay are read without their overflow pages.
+  s.prune_rows =
+      "SELECT seq, id, created_at, finished_at, status IN ('succeeded', 'failed', 'cancelled')"
+      " AND NOT EXISTS (SELECT 1 FROM writes WHERE run_seq = runs.seq AND open = 1)"
+      " FROM runs WHERE seq > ? ORDER BY seq LIMIT ?";
+  s.prune_bytes =
+      "SELECT length(CAST(result AS BLOB))"
+      " + (SELECT coalesce(sum(length(CAST(args AS BLOB)) + length(CAST(result AS BLOB))), 0) FROM steps WHERE run_seq = seq)"
+      " + (SELECT coalesce(sum(length(CAST(request_body AS BLOB))), 0) FROM writes WHERE run_seq = seq)"
+      " FROM runs WHERE seq = ?";
+  s.prune_keys =
+      "SELECT s.server, s.tool, w.first_sent_at FROM writes AS w JOIN steps AS s ON s.run_seq = w.run_seq AND s.step = w.step"
+      " WHERE w.run_seq = ? AND w.keyed = 1 AND w.first_sent_at IS NOT NULL";
+  s.prune_run = "DELETE FROM runs WHERE seq = ? AND settled = 1";
+}
+
 Sql make_sql() {
   Sql s;
   add_writing(s);
@@ -187,6 +204,7 @@ Sql make_sql() {
   add_attempts(s);
   add_other_reading(s);
   add_answers(s);
+  add_pruning(s);
   s.begin_read = "BEGIN";
   s.begin_write = "BEGIN IMMEDIATE";
   s.commit = "COMMIT";

@@ -6,6 +6,7 @@
 #include "ledger/sqlite/backup.h"
 #include "ledger/sqlite/insert.h"
 #include "ledger/sqlite/load.h"
+#include "ledger/sqlite/prune.h"
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
@@ -14,6 +15,9 @@ namespace {
 constexpr int kFull = 2;  // what `PRAGMA synchronous` answers for FULL
 constexpr std::int64_t kWalKeptBytes =
     8 * 1024 * 1024;  // a WAL file that grew longer is cut back when it starts anew
+
+constexpr std::uint64_t kFrameBytes = 4096 + 24;
+constexpr std::chrono::minutes kAlarmPause{1};
 
 int remember_frames(void* frames, sqlite3*, const char*, int in_wal) {
   *static_cast<std::uint64_t*>(frames) = static_cast<std::uint64_t>(in_wal);
@@ -98,6 +102,7 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   }
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
   put_latencies(connection_, batch.latencies);
+  for (const std::int64_t seq : batch.prune) connection_.statement(sql().prune_run).add(seq).run();
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
@@ -184,6 +189,11 @@ Result<std::optional<CachedAnswer>> SqliteLedger::find_answer(std::string_view s
   return reading([&] { return load_answer(connection_, server, tool, arguments); });
 }
 
+Result<Ledger::PruneSlice> SqliteLedger::prunable(Instant ended_before, std::int64_t after_seq,
+                                                  std::uint32_t most) {
+  return reading([&] { return prune_slice(connection_, next_run_ - 1, ended_before, after_seq, most); });
+}
+
 /// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind.
 /// When that has not happened for long, wait a moment for the readers.
 void SqliteLedger::checkpoint_if_due() {
@@ -191,8 +201,23 @@ void SqliteLedger::checkpoint_if_due() {
     frames_at_checkpoint_ = 0;
     due_at_ = tuning_.checkpoint_frames;
   }
-  if (broken_ || frames_ < due_at_) return;
-  checkpoint(frames_ < tuning_.restart_frames ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE);
+  if (!broken_ && frames_ >= due_at_)
+    checkpoint(frames_ < tuning_.restart_frames ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE);
+  watch_wal();
+}
+
+/// A WAL grows without bound only while somebody reads an old state of it, or while it can't be moved into the database.
+void SqliteLedger::watch_wal() {
+  const std::uint64_t bytes = frames_ * kFrameBytes;
+  if (bytes < tuning_.wal_alarm_bytes) {
+    if (wal_alarmed_) spdlog::info("the WAL is small again: {}", path_);
+    wal_alarmed_.reset();
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (wal_alarmed_ && now - *wal_alarmed_ < kAlarmPause) return;
+  wal_alarmed_ = now;
+  spdlog::warn("the WAL has grown to {} MiB and is not getting smaller: {}", bytes >> 20, path_);
 }
 
 void SqliteLedger::checkpoint(int mode) {

@@ -1,6 +1,8 @@
 #pragma once
 // The one connection that writes and checkpoints.
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "holdfast/ledger/ledger.h"
@@ -25,6 +27,7 @@ class SqliteLedger final : public Ledger {
                                                    std::uint32_t n) override;
   Result<std::optional<CachedAnswer>> find_answer(std::string_view server, std::string_view tool,
                                                   std::string_view arguments) override;
+  Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most) override;
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override;
   Result<void> backup(const std::string& path) override;
@@ -35,6 +38,7 @@ class SqliteLedger final : public Ledger {
   void roll_back();
   void checkpoint(int mode);
   void note_checkpoint(int code);
+  void watch_wal();
   template <class F>
   auto reading(F&& read) -> Result<decltype(read())>;
 
@@ -48,6 +52,7 @@ class SqliteLedger final : public Ledger {
   std::uint64_t due_at_ = 0;  // frames at which the next checkpoint is tried
   bool checkpoint_failing_ = false;
   std::optional<AnswersKept> answers_;  // unknown until the first is put, and after a commit that failed
+  std::optional<std::chrono::steady_clock::time_point> wal_alarmed_;  // the last line about a WAL that is too large
   std::optional<Error> broken_;  // set for good by what only a restart can mend
 };
 

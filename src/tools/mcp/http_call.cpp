@@ -75,16 +75,14 @@ void HttpCall::post() {
   rpc_id_ = link_->next_id();
   CallParts parts{
       rpc_id_, call_.request.head.empty() ? call_.tool : call_.request.head, call_.request.body, {}, {}};
-  const ToolConfig* tool = context_->catalog.find(call_.server, call_.tool);
-  if (tool != nullptr && tool->policy.key && tool->policy.key->place == KeyRule::Place::meta) {
-    parts.meta_name = tool->policy.key->name;
+  if (call_.key_rule && call_.key_rule->place == KeyRule::Place::meta) {
+    parts.meta_name = call_.key_rule->name;
     parts.key = call_.key;
   }
   HttpRequest request =
       post_request(link_->server(), used_, "tools/call", parts.tool, call_message(used_.era, parts));
-  if (tool != nullptr && tool->policy.key && tool->policy.key->place == KeyRule::Place::header &&
-      !call_.key.empty()) {
-    request.headers.emplace_back(tool->policy.key->name, call_.key);
+  if (call_.key_rule && call_.key_rule->place == KeyRule::Place::header && !call_.key.empty()) {
+    request.headers.emplace_back(call_.key_rule->name, call_.key);
   }
   request.fresh_connection = call_.repeat == Kind::plain;
   stage_ = Stage::posted;

@@ -58,7 +58,7 @@ void HttpLink::discover() {
   // A server that swallows what it does not know must leave time for `initialize`.
   const Instant until =
       now + std::min(kLongestDiscover, Duration{std::max<std::int64_t>(1, (first_deadline_ - now).count() / 2)});
-  start(post_request(server_, modern, "server/discover", {}, discover_message(id)), id, until,
+  start(post_request(*server_, modern, "server/discover", {}, discover_message(id)), id, until,
         [this, modern](RpcReply reply) {
           const Evidence& e = reply.evidence;
           const bool reached =
@@ -74,7 +74,7 @@ void HttpLink::discover() {
 void HttpLink::initialize() {
   const std::int64_t id = next_id();
   protocol_ = {};
-  start(post_request(server_, protocol_, "initialize", {}, initialize_message(id)), id, deadline_,
+  start(post_request(*server_, protocol_, "initialize", {}, initialize_message(id)), id, deadline_,
         [this](RpcReply reply) {
           if (reply.evidence.answer != Answer::result) return fail(reply.evidence, "initialize");
           const Result<std::string> revision = read_revision(reply.evidence.result);
@@ -95,7 +95,7 @@ void HttpLink::initialize() {
 }
 
 void HttpLink::confirm() {
-  start(post_request(server_, protocol_, "notifications/initialized", {}, initialized_message()), 0,
+  start(post_request(*server_, protocol_, "notifications/initialized", {}, initialized_message()), 0,
         deadline_, [this](RpcReply reply) {
           if (reply.evidence.http_status == 0) return fail(reply.evidence, "notifications/initialized");
           ready();
@@ -104,7 +104,7 @@ void HttpLink::confirm() {
 
 void HttpLink::ready() {
   state_ = State::ready;
-  if (server_.trust_annotations && !tools_.known())
+  if (server_->trust_annotations && !tools_.known())
     await_list(kOwnWaiter, clock_.now() + kLongestList, [](const Evidence*) {});
   for (auto& [id, waiter] : std::exchange(waiters_, {})) waiter(nullptr);
 }
@@ -141,7 +141,7 @@ void HttpLink::await_list(std::uint64_t id, Instant deadline, Waiter waiter) {
 void HttpLink::list_page(Instant deadline, const std::optional<std::string>& cursor) {
   const std::int64_t id = next_id();
   HttpRequest request =
-      post_request(server_, protocol_, "tools/list", {}, list_message(protocol_.era, id, cursor));
+      post_request(*server_, protocol_, "tools/list", {}, list_message(protocol_.era, id, cursor));
   request.deadline = deadline;
   rpc_exchange(http_, std::move(request), id, catalog_.config().limits,
                [self = shared_from_this(), deadline, used = protocol_](RpcReply reply) {
@@ -149,7 +149,7 @@ void HttpLink::list_page(Instant deadline, const std::optional<std::string>& cur
                  if (says_session_dead(e, !used.session.empty())) self->drop_session(used);
                  if (e.answer != Answer::result) return self->end_list();
                  const Result<ListPage> page = read_list_page(e.result);
-                 if (!page || !self->tools_.add(*page, self->server_, self->catalog_))
+                 if (!page || !self->tools_.add(*page, *self->server_, self->catalog_))
                    return self->end_list();
                  if (page->next_cursor && self->connected())
                    return self->list_page(deadline, page->next_cursor);

@@ -19,7 +19,7 @@ class HttpLink : public std::enable_shared_from_this<HttpLink> {
   using Waiter = std::function<void(const Evidence* failed)>;
 
   HttpLink(HttpClient& http, const Clock& clock, Catalog& catalog, const ServerConfig& server)
-      : http_(http), clock_(clock), catalog_(catalog), server_(server) {}
+      : http_(http), clock_(clock), catalog_(catalog), server_(&server) {}
 
   /// Runs `waiter` once, at once when connected. A connect that starts here ends at `deadline`.
   void await(std::uint64_t id, Instant deadline, Waiter waiter);
@@ -30,7 +30,9 @@ class HttpLink : public std::enable_shared_from_this<HttpLink> {
 
   [[nodiscard]] bool connected() const { return state_ == State::ready; }
   [[nodiscard]] const Protocol& protocol() const { return protocol_; }
-  [[nodiscard]] const ServerConfig& server() const { return server_; }
+  [[nodiscard]] const ServerConfig& server() const { return *server_; }
+  /// The same server under a new configuration: same_connection() holds.
+  void adopt(const ServerConfig& server) { server_ = &server; }
   [[nodiscard]] ToolList& tools() { return tools_; }
   [[nodiscard]] std::int64_t next_id() { return ++last_id_; }
 
@@ -55,7 +57,7 @@ class HttpLink : public std::enable_shared_from_this<HttpLink> {
   HttpClient& http_;
   const Clock& clock_;
   Catalog& catalog_;
-  const ServerConfig& server_;
+  const ServerConfig* server_;
   State state_ = State::idle;
   std::optional<Era> era_;  // known from an earlier connect
   Protocol protocol_;

@@ -13,11 +13,24 @@ namespace {
 class State : public std::enable_shared_from_this<State> {
  public:
   State(const Clock& clock, Catalog& catalog, HttpClient& http, CallSink& sink)
-      : context_(new HttpCallContext{http, clock, catalog, SinkGate(sink, catalog.config().secrets)}) {
-    for (const auto& [name, server] : catalog.config().servers) {
+      : context_(new HttpCallContext{http, clock, catalog, SinkGate(sink, catalog)}) {
+    connect_to(catalog.config());
+  }
+
+  /// A link per configured server. One that is reached as before keeps its session; one that is not lives on for its calls.
+  void connect_to(const Config& config) {
+    std::map<std::string, std::shared_ptr<HttpLink>, std::less<>> links;
+    for (const auto& [name, server] : config.servers) {
       if (server.transport != ServerConfig::Transport::mcp_http) continue;
-      links_.emplace(name, std::make_shared<HttpLink>(http, clock, catalog, server));
+      const auto known = links_.find(name);
+      if (known != links_.end() && same_connection(known->second->server(), server)) {
+        known->second->adopt(server);
+        links.insert(*known);
+      } else {
+        links.emplace(name, std::make_shared<HttpLink>(context_->http, context_->clock, context_->catalog, server));
+      }
     }
+    links_ = std::move(links);
   }
 
   /// Runs `task` on the client's thread, in the order of the calls to post().
@@ -124,6 +137,9 @@ class McpHttp final : public McpTransport {
     state_->post([state = state_.get(), id] { state->cancel(id); });
   }
   void stop() override { state_->stop(); }
+  void reconfigure(const Config& config) override {
+    state_->post([state = state_.get(), &config] { state->connect_to(config); });
+  }
   void discover(const std::string& server, Duration at_most, std::function<void()> done) override {
     state_->post([state = state_.get(), server, at_most, done = std::move(done)] {
       state->discover(server, at_most, done);

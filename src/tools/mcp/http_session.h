@@ -15,6 +15,8 @@ class McpTransport : public Transport {
   /// Connects and reads the tool list into the catalog; `done` runs once, on a transport thread, whatever
   /// came of it and at the latest about `at_most` later. Never after stop() has returned.
   virtual void discover(const std::string& server, Duration at_most, std::function<void()> done) = 0;
+  /// Calls started from now on go by `config`, which must outlive the transport; earlier ones go on as they were.
+  virtual void reconfigure(const Config& config) = 0;
 };
 
 /// Everything happens on the client's thread. `clock`, `catalog`, `http` and `sink` must outlive it; `http`

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "holdfast/tools/config.h"
+#include "holdfast/tools/catalog.h"
 #include "holdfast/tools/transport.h"
 
 namespace holdfast::tools::mcp {
@@ -12,7 +12,7 @@ namespace holdfast::tools::mcp {
 /// Thread-safe.
 class SinkGate {
  public:
-  SinkGate(CallSink& sink, const std::vector<std::string>& secrets) : sink_(sink), secrets_(secrets) {}
+  SinkGate(CallSink& sink, const Catalog& catalog) : sink_(sink), catalog_(catalog) {}
 
   void finished(CallId id, Evidence evidence) {
     clean(evidence);
@@ -32,14 +32,15 @@ class SinkGate {
 
  private:
   void clean(Evidence& evidence) const {
-    if (secrets_.empty()) return;
+    const std::vector<std::string>& secrets = catalog_.config().secrets;
+    if (secrets.empty()) return;
     for (std::string* text : {&evidence.result, &evidence.text, &evidence.detail, &evidence.location}) {
-      if (!text->empty()) *text = redact(std::move(*text), secrets_);
+      if (!text->empty()) *text = redact(std::move(*text), secrets);
     }
   }
 
   CallSink& sink_;
-  const std::vector<std::string>& secrets_;
+  const Catalog& catalog_;
   std::mutex mutex_;
   bool open_ = true;
 };

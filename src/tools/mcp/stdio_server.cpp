@@ -39,7 +39,7 @@ void StdioServer::cancel(CallId id) {
 }
 
 void StdioServer::dispatch(Flight& flight) {
-  const bool configured = server_.tools.contains(flight.call.tool);
+  const bool configured = server_->tools.contains(flight.call.tool);
   const bool ask =
       !configured &&
       (!tools_.known() || (!tools_.may_have(flight.call.tool) && tools_.is_stale(context_.clock.now())));
@@ -50,16 +50,15 @@ void StdioServer::dispatch(Flight& flight) {
 
 void StdioServer::send(Flight& flight) {
   const Call& call = flight.call;
-  if (!server_.tools.contains(call.tool) && !tools_.may_have(call.tool)) {
+  if (!server_->tools.contains(call.tool) && !tools_.may_have(call.tool)) {
     return finish(call.id, evidence_of(flight, Failure::not_listed, "the server does not list the tool"));
   }
   flight.rpc_id = ++last_id_;
   flight.stage = Flight::Stage::queued;
   CallParts parts{
       flight.rpc_id, call.request.head.empty() ? call.tool : call.request.head, call.request.body, {}, {}};
-  const ToolConfig* tool = context_.catalog.find(call.server, call.tool);
-  if (tool != nullptr && tool->policy.key && tool->policy.key->place == KeyRule::Place::meta) {
-    parts.meta_name = tool->policy.key->name;
+  if (call.key_rule && call.key_rule->place == KeyRule::Place::meta) {
+    parts.meta_name = call.key_rule->name;
     parts.key = call.key;
   }
   std::string message = call_message(era_, parts);
@@ -124,7 +123,7 @@ Evidence StdioServer::evidence_of(const Flight& flight, Failure failure, std::st
 
 void StdioServer::ensure_process() {
   if (stage_ != Stage::down) return;
-  Result<Child> child = start_child(server_.command, server_.environment);
+  Result<Child> child = start_child(server_->command, server_->environment);
   if (!child) return fail_handshake(Failure::process_start, child.error().message);
   child_ = std::move(*child);
   stage_ = Stage::shaking_hands;
@@ -166,7 +165,7 @@ void StdioServer::ready(Era era) {
   initialize_id_.reset();
   discover_until_.reset();
   handshake_until_.reset();
-  if (server_.trust_annotations || !looks_.empty()) request_list();
+  if (server_->trust_annotations || !looks_.empty()) request_list();
   std::vector<CallId> waiting;
   for (const auto& [id, flight] : flights_) {
     if (flight.stage == Flight::Stage::waiting) waiting.push_back(id);
@@ -364,7 +363,7 @@ void StdioServer::take_list(const Message& message) {
   list_id_.reset();
   if (answer.answer != Answer::result) return end_list();
   const Result<ListPage> page = read_list_page(answer.result);
-  if (!page || !tools_.add(*page, server_, context_.catalog)) return end_list();
+  if (!page || !tools_.add(*page, *server_, context_.catalog)) return end_list();
   if (page->next_cursor) {
     list_id_ = ++last_id_;
     return enqueue(list_message(era_, *list_id_, page->next_cursor), std::nullopt);

@@ -27,8 +27,11 @@ struct StdioContext {
 /// replaced.
 class StdioServer {
  public:
-  StdioServer(StdioContext& context, const ServerConfig& server) : context_(context), server_(server) {}
+  StdioServer(StdioContext& context, const ServerConfig& server) : context_(context), server_(&server) {}
 
+  [[nodiscard]] const ServerConfig& server() const { return *server_; }
+  /// The same server under a new configuration: same_connection() holds.
+  void adopt(const ServerConfig& server) { server_ = &server; }
   void start(Call call);
   void cancel(CallId id);
   /// Connects and lists; `done` runs at the first of: listed, failed, `deadline`.
@@ -43,6 +46,10 @@ class StdioServer {
   [[nodiscard]] Instant next_event() const;
   void on_time();
 
+  /// Nobody waits for anything from it; `late_too`: nor could an answer still come that was given up.
+  [[nodiscard]] bool quiet(bool late_too) const {
+    return flights_.empty() && looks_.empty() && (!late_too || expired_.empty());
+  }
   /// Asks the process to end: closes its stdin, terminates its group.
   void begin_stop();
   [[nodiscard]] bool stopped() const { return has_ended(child_); }
@@ -94,7 +101,7 @@ class StdioServer {
   [[nodiscard]] Evidence evidence_of(const Flight& flight, Failure failure, std::string detail) const;
 
   StdioContext& context_;
-  const ServerConfig& server_;
+  const ServerConfig* server_;
   Child child_;
   Stage stage_ = Stage::down;
   Era era_ = Era::legacy;

@@ -19,17 +19,16 @@ namespace {
 
 constexpr Duration kStopWait{1'000};
 constexpr int kStopPollMs = 5;
+constexpr Duration kListenToRetired{30'000};
+constexpr Duration kLookAtRetired{20};
 constexpr std::int64_t kLongestSleepMs = 60'000;
 
 class McpStdio final : public McpTransport {
  public:
   McpStdio(const Clock& clock, Catalog& catalog, CallSink& sink)
-      : context_{clock, catalog, SinkGate(sink, catalog.config().secrets)},
+      : context_{clock, catalog, SinkGate(sink, catalog)},
         wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    for (const auto& [name, server] : catalog.config().servers) {
-      if (server.transport == ServerConfig::Transport::mcp_stdio)
-        servers_.try_emplace(name, context_, server);
-    }
+    serve(catalog.config());
     thread_ = std::thread([this] {
       name_this_thread("stdio");
       run();
@@ -42,6 +41,7 @@ class McpStdio final : public McpTransport {
   void discover(const std::string& server, Duration at_most, std::function<void()> done) override {
     post(Discover{server, context_.clock.now() + at_most, std::move(done)});
   }
+  void reconfigure(const Config& config) override { post(&config); }
   void stop() override {
     context_.gate.close();
     {
@@ -59,7 +59,12 @@ class McpStdio final : public McpTransport {
     Instant deadline;
     std::function<void()> done;
   };
-  using Order = std::variant<Call, CallId, Discover>;
+  using Order = std::variant<Call, CallId, Discover, const Config*>;
+  struct Retired {
+    std::unique_ptr<StdioServer> server;
+    std::optional<Instant> listen_until;  // for late answers, once no call is out
+    std::optional<Instant> kill_at;       // asked to end
+  };
 
   void post(Order order) {
     {
@@ -78,7 +83,8 @@ class McpStdio final : public McpTransport {
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     while (obey()) {
       wait_and_serve();
-      for (auto& [name, server] : servers_) server.on_time();
+      each([](StdioServer& server) { server.on_time(); });
+      end_retired();
     }
     end_processes();
   }
@@ -94,22 +100,63 @@ class McpStdio final : public McpTransport {
     for (Order& order : orders) {
       if (auto* call = std::get_if<Call>(&order)) begin(std::move(*call));
       if (const auto* id = std::get_if<CallId>(&order)) {
-        for (auto& [name, server] : servers_) server.cancel(*id);
+        each([id](StdioServer& server) { server.cancel(*id); });
       }
+      if (const auto* config = std::get_if<const Config*>(&order)) serve(**config);
       if (auto* wanted = std::get_if<Discover>(&order)) {
         const auto found = servers_.find(wanted->server);
         if (found == servers_.end())
           wanted->done();
         else
-          found->second.discover(wanted->deadline, std::move(wanted->done));
+          found->second->discover(wanted->deadline, std::move(wanted->done));
       }
     }
     return true;
   }
 
+  template <class F>
+  void each(F&& f) {
+    for (auto& [name, server] : servers_) f(*server);
+    for (Retired& retired : retired_) f(*retired.server);
+  }
+
+  /// A process per configured server. One that is started as before goes on; one that is not finishes its calls and ends.
+  void serve(const Config& config) {
+    std::map<std::string, std::unique_ptr<StdioServer>, std::less<>> now;
+    for (const auto& [name, server] : config.servers) {
+      if (server.transport != ServerConfig::Transport::mcp_stdio) continue;
+      const auto known = servers_.find(name);
+      if (known != servers_.end() && same_connection(known->second->server(), server)) {
+        known->second->adopt(server);
+        now.insert(servers_.extract(known));
+      } else {
+        now.emplace(name, std::make_unique<StdioServer>(context_, server));
+      }
+    }
+    for (auto& [name, server] : servers_) retired_.push_back({std::move(server), std::nullopt, std::nullopt});
+    servers_ = std::move(now);
+  }
+
+  void end_retired() {
+    const Instant now = context_.clock.now();
+    std::erase_if(retired_, [now](Retired& retired) {
+      StdioServer& server = *retired.server;
+      if (!server.quiet(false)) return false;
+      if (!retired.listen_until) retired.listen_until = now + kListenToRetired;
+      if (!server.quiet(true) && now < *retired.listen_until) return false;
+      if (!retired.kill_at) {
+        server.begin_stop();
+        retired.kill_at = now + kStopWait;
+      }
+      if (!server.stopped() && now < *retired.kill_at) return false;
+      server.kill();
+      return true;
+    });
+  }
+
   void begin(Call call) {
     const auto found = servers_.find(call.server);
-    if (found != servers_.end()) return found->second.start(std::move(call));
+    if (found != servers_.end()) return found->second->start(std::move(call));
     Evidence e;
     e.failure = Failure::process_start;
     e.detail = "no stdio server has this name";
@@ -118,12 +165,12 @@ class McpStdio final : public McpTransport {
 
   void wait_and_serve() {
     fds_.assign(1, {wake_.get(), POLLIN, 0});
-    Instant next = kEndOfTime;
-    for (const auto& [name, server] : servers_) {
+    Instant next = retired_.empty() ? kEndOfTime : context_.clock.now() + kLookAtRetired;
+    each([&](const StdioServer& server) {
       next = std::min(next, server.next_event());
       fds_.push_back({server.output(), POLLIN, 0});
       fds_.push_back({server.wants_to_write() ? server.input() : -1, POLLOUT, 0});
-    }
+    });
     const std::int64_t sleep_ms =
         std::clamp<std::int64_t>((next - context_.clock.now()).count(), 0, kLongestSleepMs);
     if (poll(fds_.data(), fds_.size(), static_cast<int>(sleep_ms)) <= 0) return;
@@ -131,27 +178,30 @@ class McpStdio final : public McpTransport {
     if (fds_[0].revents != 0) [[maybe_unused]]
       const int ignored = eventfd_read(wake_.get(), &count);
     std::size_t at = 1;
-    for (auto& [name, server] : servers_) {
+    each([&](StdioServer& server) {
       // What was said comes first: a process that answered and ended has answered.
       if (fds_[at].revents != 0 && fds_[at].fd == server.output()) server.on_readable();
       if (fds_[at + 1].revents != 0 && fds_[at + 1].fd == server.input()) server.on_writable();
       at += 2;
-    }
+    });
   }
 
   void end_processes() {
-    for (auto& [name, server] : servers_) server.begin_stop();
+    each([](StdioServer& server) { server.begin_stop(); });
     const Instant until = context_.clock.now() + kStopWait;
     const auto all_stopped = [&] {
-      return std::ranges::all_of(servers_, [](const auto& pair) { return pair.second.stopped(); });
+      bool all = true;
+      each([&](const StdioServer& server) { all = all && server.stopped(); });
+      return all;
     };
     while (!all_stopped() && context_.clock.now() < until) poll(nullptr, 0, kStopPollMs);
-    for (auto& [name, server] : servers_) server.kill();
+    each([](StdioServer& server) { server.kill(); });
   }
 
   StdioContext context_;
   Descriptor wake_;
-  std::map<std::string, StdioServer, std::less<>> servers_;
+  std::map<std::string, std::unique_ptr<StdioServer>, std::less<>> servers_;
+  std::vector<Retired> retired_;
   std::vector<pollfd> fds_;
   std::mutex mutex_;
   std::deque<Order> inbox_;

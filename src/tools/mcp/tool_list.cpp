@@ -38,7 +38,7 @@ bool ToolList::add(const ListPage& page, const ServerConfig& server, Catalog& ca
   if (++pages_ > kMaxPages || incoming_.size() + page.tools.size() > kMaxTools) return false;
   for (const ListedTool& tool : page.tools) {
     incoming_.insert(tool.name);
-    if (server.trust_annotations) catalog.learn(server.name, tool.name, tool.read_only_hint);
+    if (server.trust_annotations) catalog.learn(server, tool.name, tool.read_only_hint);
   }
   return true;
 }

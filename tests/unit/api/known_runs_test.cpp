@@ -67,4 +67,16 @@ TEST_CASE("a settled run that has grown too large since is not shown as it was")
   CHECK(known.settled("run_a") == nullptr);
 }
 
+TEST_CASE("a run that was deleted is not remembered") {
+  KnownRuns known;
+  known.settled(settled_run("run_a"));
+  known.settled(settled_run("run_b"));
+  known.forget("run_a");
+  known.forget("run_none");
+  CHECK(known.settled("run_a") == nullptr);
+  CHECK(known.settled("run_b") != nullptr);
+  known.settled(settled_run("run_a"));
+  CHECK(known.settled("run_a") != nullptr);
+}
+
 }  // namespace holdfast::api

@@ -67,7 +67,8 @@ class NoObserver final : public engine::Observer {
  public:
   void run_changed(std::string_view id, bool) override { changed.emplace_back(id); }
   void run_left(run::Run run) override { left.push_back(std::move(run)); }
-  std::vector<std::string> changed;
+  void run_pruned(std::string_view id) override { pruned.emplace_back(id); }
+  std::vector<std::string> changed, pruned;
   std::vector<run::Run> left;
 };
 
@@ -91,6 +92,9 @@ class SwitchLedger final : public ledger::Ledger {
   Result<std::optional<ledger::CachedAnswer>> find_answer(std::string_view s, std::string_view t,
                                                           std::string_view a) override {
     return inner_.find_answer(s, t, a);
+  }
+  Result<PruneSlice> prunable(Instant before, std::int64_t after, std::uint32_t most) override {
+    return inner_.prunable(before, after, most);
   }
   void checkpoint_if_due() override { inner_.checkpoint_if_due(); }
   std::uint64_t wal_bytes() const override { return inner_.wal_bytes(); }

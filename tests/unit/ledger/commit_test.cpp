@@ -2,12 +2,37 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
 #include "ledger/sqlite/connection.h"
 #include "ledger/sqlite/writer.h"
 #include "support.h"
 
 namespace holdfast::ledger {
 namespace {
+
+/// What is logged while it lives.
+class LogLines {
+ public:
+  LogLines() : before_(spdlog::default_logger()) {
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+  }
+  LogLines(const LogLines&) = delete;
+  LogLines& operator=(const LogLines&) = delete;
+  ~LogLines() { spdlog::set_default_logger(before_); }
+  [[nodiscard]] int with(const std::string& words) const {
+    const std::string text = text_.str();
+    int found = 0;
+    for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++found;
+    return found;
+  }
+
+ private:
+  std::shared_ptr<spdlog::logger> before_;
+  std::ostringstream text_;
+};
 
 using namespace test;
 
@@ -236,6 +261,8 @@ TEST_CASE("a reader that stays keeps the WAL, and it shrinks once the reader is 
   sqlite::Tuning tuning;
   tuning.checkpoint_frames = 32;
   tuning.restart_frames = 64;
+  tuning.wal_alarm_bytes = 64 * 4'120;
+  const LogLines log;
   Opened db = open_or_fail(folder.database(), tuning);
   std::uint64_t n = 0;
   const auto write_some = [&](int count) {
@@ -253,9 +280,12 @@ TEST_CASE("a reader that stays keeps the WAL, and it shrinks once the reader is 
     write_some(60);
     grown = db.ledger->wal_bytes();
     CHECK(grown > 64u * 4'120u);
+    CHECK(log.with("the WAL has grown to") == 1);  // once a minute, not once a commit
+    CHECK(log.with("the WAL is small again") == 0);
   }
   write_some(60);
   CHECK(db.ledger->wal_bytes() < grown);
+  CHECK(log.with("the WAL is small again") == 1);
 }
 
 }  // namespace holdfast::ledger

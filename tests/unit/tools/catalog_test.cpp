@@ -122,8 +122,8 @@ servers:
   CHECK(before->policy.tool == "list");
   CHECK(before->policy.deadline == Duration{7000});
   for (const char* tool : {"list", "said", "open"}) {
-    made.learn("files", tool, true);
-    made.learn("other", tool, true);
+    made.learn(*made.server("files"), tool, true);
+    made.learn(*made.server("other"), tool, true);
   }
   CHECK(made.find("files", "list")->policy.effect == Effect::read);
   CHECK(before->policy.effect == Effect::write);
@@ -132,9 +132,45 @@ servers:
   CHECK(made.find("files", "open")->policy.deadline == Duration{1000});
   CHECK(made.find("other", "list")->policy.effect == Effect::write);
   CHECK(made.find("other", "open")->policy.effect == Effect::write);
-  made.learn("files", "list", false);
+  made.learn(*made.server("files"), "list", false);
   CHECK(made.find("files", "list") == before);
   CHECK(made.find("api", "none") == nullptr);
   CHECK(made.find("none", "x") == nullptr);
   CHECK(made.find("files", "no such/name") == nullptr);
+}
+
+TEST_CASE("an exchanged configuration is in force at once, and what was handed out before stays good", "[reload]") {
+  const std::string before = R"(
+servers:
+  files: {mcp: {command: [x]}, trust_annotations: true}
+  moved: {mcp: {command: [y]}, trust_annotations: true}
+  gone: {http: {base_url: "http://127.0.0.1:1"}, headers: {Authorization: "${env:OLD_SECRET}"}, tools: {ask: {effect: read, request: {method: GET, path: /a}}}}
+)";
+  const std::string after = R"(
+servers:
+  files: {mcp: {command: [x]}, trust_annotations: true, deadline: 9s}
+  moved: {mcp: {command: [z]}, trust_annotations: true}
+  fresh: {http: {base_url: "http://127.0.0.1:2"}, headers: {Authorization: "${env:NEW_SECRET_LONG}"}, tools: {ask: {effect: read, request: {method: GET, path: /b}}}}
+)";
+  const std::map<std::string, std::string> env{{"OLD_SECRET", "old-secret"}, {"NEW_SECRET_LONG", "the-newer-secret"}};
+  auto first = test::load_text(before, env), second = test::load_text(after, env);
+  REQUIRE(first.has_value());
+  REQUIRE(second.has_value());
+  Catalog catalog(std::move(*first));
+  for (const char* server : {"files", "moved"}) catalog.learn(*catalog.server(server), "list", true);
+  const ToolConfig* listed = catalog.find("files", "list");
+  const ToolConfig* ask = catalog.find("gone", "ask");
+  const ServerConfig* moved = catalog.server("moved");
+  REQUIRE(catalog.replace(std::move(*second)).has_value());
+
+  CHECK(listed->policy.effect == Effect::read);
+  CHECK(ask->request.path == "/a");
+  CHECK(catalog.find("gone", "ask") == nullptr);
+  CHECK(catalog.find("fresh", "ask")->request.path == "/b");
+  CHECK(catalog.find("files", "list")->policy.effect == Effect::read);  // reached as before: what it said counts
+  CHECK(catalog.find("files", "list")->policy.deadline == Duration{9'000});
+  CHECK(catalog.find("moved", "list")->policy.effect == Effect::write);  // another process: nothing is known of it
+  catalog.learn(*moved, "list", true);                                   // said by the one that is gone
+  CHECK(catalog.find("moved", "list")->policy.effect == Effect::write);
+  CHECK(catalog.config().secrets == std::vector<std::string>{"the-newer-secret", "old-secret"});
 }

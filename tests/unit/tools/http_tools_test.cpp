@@ -208,6 +208,7 @@ TEST_CASE("the request of a plain HTTP tool has its key, headers and body, and n
   Bench bench(server.url("/base/"));
   Call pay = bench.call("pay", "POST /customers/a%2Fb/charges", "{\"amount\":1.50}");
   pay.key = "hf1_key";
+  pay.key_rule = KeyRule{KeyRule::Place::header, "Idempotency-Key"};
   const Evidence evidence = bench.run(pay);
   CHECK(evidence.answer == Answer::http);
   CHECK(evidence.result == "{\"ok\":true}");

@@ -76,6 +76,7 @@ struct Fixture {
     c.tool = tool;
     c.request = {tool, R"({"m":1.0})"};
     c.key = "hf1_k";
+    c.key_rule = KeyRule{KeyRule::Place::meta, "vendor/key"};
     c.deadline = clock.now() + deadline;
     transport->start(std::move(c));
     return last;

@@ -81,6 +81,7 @@ struct Fixture {
     call.tool = tool;
     call.request = {tool, std::move(arguments)};
     call.key = "hf1_k";
+    call.key_rule = KeyRule{KeyRule::Place::meta, "vendor/key"};
     call.deadline = clock.now() + deadline;
     transport->start(std::move(call));
     return last;
