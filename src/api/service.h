@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "api/known_runs.h"
 #include "holdfast/core/time.h"
 #include "holdfast/engine/engine.h"
 #include "holdfast/engine/latencies.h"
@@ -14,13 +15,14 @@ namespace holdfast::api {
 
 class MetricsRegistry;
 
-/// The engine's commands, waited for. Every function blocks the calling handler until the commit that makes
+/// The engine's commands, waited for. But for submit() every function blocks the calling handler until the commit that makes
 /// its answer true, at most 30 s (`commit_timeout`: the command may still take effect). Thread-safe. Errors
 /// as in engine.h.
 class Commands {
  public:
   virtual ~Commands() = default;
-  [[nodiscard]] virtual Result<engine::Submitted> submit(run::Run planned) = 0;
+  /// The one that holds no thread: `answer` comes from the engine's thread, after the commit.
+  virtual void submit(run::Run planned, engine::Answer<engine::Submitted> answer) = 0;
   /// As engine::Engine::replay().
   [[nodiscard]] virtual Result<std::optional<engine::Submitted>> replay(std::string owner, std::string key,
                                                                         std::string digest) = 0;
@@ -46,6 +48,7 @@ struct Service {
   const Clock& clock;
   Commands& commands;
   ledger::Reader& reader;
+  const KnownRuns& known;
   const tools::Catalog& catalog;
   MetricsRegistry& metrics;
   const engine::Latencies& latencies;

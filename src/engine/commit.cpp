@@ -1,6 +1,7 @@
 // The output gate: everything decided becomes durable as one batch, and only then do effects leave.
 #include <spdlog/spdlog.h>
 
+#include "core/crash_point.h"
 #include "engine/loop.h"
 
 namespace holdfast::engine {
@@ -55,6 +56,7 @@ void Engine::Impl::flush() {
   if (last || !batch.empty()) latencies.collect(batch.latencies, now, last);
   if (batch.empty())
     return release_effects();  // nothing to store: whoever waits is told what is stored already
+  crash_point(CrashPoint::before_commit);
   const std::size_t size = batch.runs.size() + batch.new_runs.size();
   const auto started = std::chrono::steady_clock::now();
   auto committed = ledger.commit(batch);
@@ -83,9 +85,12 @@ void Engine::Impl::count_turn() {
 }
 
 void Engine::Impl::after_commit(const ledger::Committed& proof) {
+  crash_point(CrashPoint::committed);
+  if (!submit_answers.empty()) crash_point(CrashPoint::submit_committed);
   count_turn();
   for (auto& [run_id, answer] : submit_answers) answer(nullptr);
   submit_answers.clear();
+  if (!outgoing.empty()) crash_point(CrashPoint::answered);
   for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
   outgoing.clear();
   keys.clear();
@@ -97,17 +102,22 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
 void Engine::Impl::release_effects() {
   for (const tools::CallId id : cancels) transport.cancel(id);
   cancels.clear();
+  if (!answers.empty()) crash_point(CrashPoint::command_committed);
   for (auto& answer : answers) answer(nullptr);
   answers.clear();
   for (Live* live : dirty) {
-    if (live->is_new || !live->changes.empty() || !live->attempts.empty()) observer.run_changed(live->run.id, live->run.settled() || live->run.status == run::RunStatus::unknown);
+    if (live->run.settled()) crash_point(CrashPoint::settled);
+    const bool changed = live->is_new || !live->changes.empty() || !live->attempts.empty();
+    const std::string id = live->run.id;
+    const bool rests = live->run.settled() || live->run.status == run::RunStatus::unknown;
     live->is_new = false;
     live->dirty = false;
     live->changes.clear();
     live->attempts.clear();
     live->new_steps.clear();
+    if (live->run.settled() && live->flights == 0) let_go(*live);
+    if (changed) observer.run_changed(id, rests);
   }
-  forget_settled();
   dirty.clear();
   if (draining && flights.empty()) {
     const std::lock_guard lock(drained_mutex);

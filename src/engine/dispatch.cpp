@@ -1,6 +1,7 @@
 // From a move to a call, and from evidence back to the run.
 #include <algorithm>
 
+#include "core/crash_point.h"
 #include "engine/loop.h"
 #include "holdfast/core/json.h"
 #include "holdfast/run/references.h"
@@ -278,6 +279,7 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
 void Engine::Impl::call_finished(tools::CallId id, Evidence evidence) {
   const auto it = flights.find(id);
   if (it == flights.end()) return;
+  crash_point(CrashPoint::before_absorb);
   Flight flight = std::move(it->second);
   flights.erase(it);
   Live& live = *flight.live;

@@ -2,6 +2,7 @@
 #include "holdfast/engine/engine.h"
 
 #include "engine/loop.h"
+#include "holdfast/core/thread_name.h"
 
 namespace holdfast::engine {
 
@@ -54,12 +55,12 @@ void record(Engine::Impl& impl, std::string who, std::string action, std::string
   impl.audit.push_back(std::move(entry));
 }
 
-std::move_only_function<void(const Error*)> told(Answer<Submitted> answer, Submitted value) {
-  return [a = std::move(answer), v = std::move(value)](const Error* error) mutable {
-    if (error != nullptr)
-      a(std::unexpected(*error));
-    else
-      a(std::move(v));
+/// `live`: of a new run, which its own answer carries; it is in memory until that answer has been given.
+std::move_only_function<void(const Error*)> told(Answer<Submitted> answer, Submitted value, const Live* live) {
+  return [a = std::move(answer), v = std::move(value), live](const Error* error) mutable {
+    if (error != nullptr) return a(std::unexpected(*error));
+    if (live != nullptr) v.run = std::make_shared<const run::Run>(live->run);
+    a(std::move(v));
   };
 }
 
@@ -80,7 +81,7 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
     if (known && impl.keys.contains(key)) {
       // Its run is of this very turn: if that can't be stored, neither is this answer true.
       impl.submit_answers.emplace_back(known->run_id,
-                                       told(std::move(answer), Submitted{known->run_id, true}));
+                                       told(std::move(answer), Submitted{known->run_id, true}, nullptr));
       return;
     }
     if (known) return impl.reply<Submitted>(answer, Submitted{known->run_id, true});
@@ -97,7 +98,7 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
   run::submitted(turn);
   impl.mark(ref);
   impl.advance(ref);
-  impl.submit_answers.emplace_back(id, told(std::move(answer), Submitted{id, false}));
+  impl.submit_answers.emplace_back(id, told(std::move(answer), Submitted{id, false}, &ref));
 }
 
 }  // namespace
@@ -131,7 +132,10 @@ bool Engine::ready() const {
 
 Result<void> Engine::start() {
   if (auto loaded = impl_->load(); !loaded) return loaded;
-  impl_->thread = std::thread([this] { impl_->run_thread(); });
+  impl_->thread = std::thread([this] {
+    name_this_thread("engine");
+    impl_->run_thread();
+  });
   return {};
 }
 

@@ -74,7 +74,8 @@ struct Engine::Impl {
   Live* find(std::string_view run_id);
   /// A run that is not open any more, for the time of one command; nullptr when it does not exist.
   Result<Live*> find_any(std::string_view run_id);
-  void forget_settled();
+  /// Settled, committed and with no call out: the ledger has it.
+  void let_go(Live& live);
 
   // --- dispatch.cpp ---
   void start_step(Live& live, std::uint32_t step, bool from_queue = false);

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "holdfast/core/thread_name.h"
 #include "http/listener.h"
 #include "http/poller.h"
 #include "http/router.h"
@@ -35,7 +36,10 @@ class PolledServer final : public Server {
     raise_descriptor_limit();
     auto listener = open_listener(options_.listen);
     if (!listener) return std::unexpected(std::move(listener.error()));
-    thread_ = std::thread([this, socket = listener->socket] { poller_.serve(socket); });
+    thread_ = std::thread([this, socket = listener->socket] {
+      name_this_thread("listener");
+      poller_.serve(socket);
+    });
     return std::move(listener->address);
   }
 

@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include "holdfast/core/thread_name.h"
+
 namespace holdfast::http {
 namespace {
 
@@ -34,7 +36,10 @@ Workers::~Workers() {
 /// Without a thread to be had the others go on; the first one must start.
 void Workers::start_one() {
   try {
-    threads_.emplace_back([this] { work(); });
+    threads_.emplace_back([this] {
+      name_this_thread("worker");
+      work();
+    });
   } catch (const std::system_error&) {
     if (threads_.empty()) throw;
   }

@@ -18,6 +18,8 @@
 #include <thread>
 #include <variant>
 
+#include "core/crash_point.h"
+#include "holdfast/core/thread_name.h"
 #include "tools/http_client_address.h"
 #include "tools/http_client_exchange.h"
 #include "tools/http_client_lookup.h"
@@ -151,7 +153,10 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+      name_this_thread("http-out");
+      run();
+    });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
@@ -325,6 +330,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
   static void report(Exchange& exchange, HttpOutcome outcome) {
     const auto done = std::move(exchange.callbacks.done);
     exchange.callbacks.done = nullptr;
+    if (outcome.phase >= Phase::rx_all) crash_point(CrashPoint::answer_read);
     if (done) done(std::move(outcome));
   }
 

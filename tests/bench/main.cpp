@@ -110,11 +110,24 @@ Plan read_arguments(int count, char** words) {
       plan.time = std::chrono::milliseconds(500);
       plan.concurrencies = {1, 16};
       plan.tools = {"keyed"};
+    } else if (word == "--tool" && i + 1 < count) {
+      plan.tools = {words[++i]};
+    } else if (word == "--steps" && i + 1 < count) {
+      plan.steps = {std::stoi(words[++i])};
+    } else if (word == "--concurrency" && i + 1 < count) {
+      plan.concurrencies = {std::stoul(words[++i])};
+    } else if (word == "--seconds" && i + 1 < count) {
+      plan.time = std::chrono::seconds(std::stoi(words[++i]));
+    } else if (word == "--repetitions" && i + 1 < count) {
+      plan.repetitions = std::stoi(words[++i]);
     } else {
       throw std::runtime_error("unknown argument " + word);
     }
   }
-  if (plan.binary.empty()) throw std::runtime_error("usage: holdfast_bench --binary FILE [--quick|--smoke]");
+  if (plan.binary.empty())
+    throw std::runtime_error(
+        "usage: holdfast_bench --binary FILE [--quick|--smoke] [--tool plain|keyed] [--steps N] [--concurrency N] "
+        "[--seconds N] [--repetitions N]");
   return plan;
 }
 

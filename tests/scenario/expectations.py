@@ -161,15 +161,6 @@ def expect_unknowns(world, count):
         return f"{len(listed)} open unknowns are listed"
 
 
-def expect_metric(world, series, count):
-    """The series as /metrics writes it, such as holdfast_late_answers_total or holdfast_retries_total{reason="reset"} (quotes are left out on both
-    sides); `-`: not there."""
-    lines = world.product.request("GET", "/metrics", admin=True).body.decode().replace('"', "").splitlines()
-    values = [float(line.rpartition(" ")[2]) for line in lines if line.rpartition(" ")[0] == series]
-    if (count == "-") != (not values) or (values and not within(values[0], count)):
-        return f"{series} is {values}"
-
-
 def expect_events(world, name, *kinds):
     """These event types stand in the run's events, in this order."""
     seen = [e["type"] for e in world.events(name)]

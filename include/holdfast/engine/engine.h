@@ -24,6 +24,7 @@ using Answer = std::move_only_function<void(Result<T>)>;
 struct Submitted {
   std::string run_id;
   bool replayed = false;  // the key was known and the request is the same
+  std::shared_ptr<const run::Run> run = nullptr;  // a new run as it was committed; null for a replay
 };
 struct StepAdded {
   bool replayed = false;
@@ -37,6 +38,9 @@ class Observer {
   /// block.
   /// `rests`: it is settled, or unknown: nothing more comes by itself.
   virtual void run_changed(std::string_view run_id, bool rests) = 0;
+  /// A settled run leaves the engine's memory: its state as committed. Before run_changed() of the same commit; also
+  /// after a command that looked at a settled run and changed nothing.
+  virtual void run_left(run::Run run) = 0;
 };
 
 /// Runs that are not settled, by status.

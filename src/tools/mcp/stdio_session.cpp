@@ -11,6 +11,7 @@
 #include <thread>
 #include <variant>
 
+#include "holdfast/core/thread_name.h"
 #include "tools/mcp/stdio_server.h"
 
 namespace holdfast::tools::mcp {
@@ -29,7 +30,10 @@ class McpStdio final : public McpTransport {
       if (server.transport == ServerConfig::Transport::mcp_stdio)
         servers_.try_emplace(name, context_, server);
     }
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+      name_this_thread("stdio");
+      run();
+    });
   }
   ~McpStdio() override { stop(); }
 

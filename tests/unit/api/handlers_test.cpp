@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "api/hub.h"
+#include "api/later.h"
 #include "api/metrics.h"
 #include "api/render.h"
 #include "api/routes.h"
@@ -23,7 +24,8 @@ struct FakeServer final : http::Server {
     handlers[{std::move(method), std::move(pattern)}] = std::move(handler);
   }
   [[nodiscard]] Result<std::string> listen() override { return "nowhere"; }
-  void wake(std::string_view) override {}
+  void wake(std::string_view topic) override { woken.emplace_back(topic); }
+  std::vector<std::string> woken;
   void stop_accepting() override {}
   void stop() override {}
 };
@@ -76,12 +78,16 @@ struct FakeCommands final : api::Commands {
   engine::Engine::Verdict verdict;
   std::string owner = "nobody asked", forced;
   int calls = 0;
-  bool is_ready = true;
+  bool is_ready = true, is_slow = false;
+  engine::Answer<engine::Submitted> later;
 
-  [[nodiscard]] Result<engine::Submitted> submit(run::Run run) override {
+  void submit(run::Run run, engine::Answer<engine::Submitted> answer) override {
     ++calls;
     planned = std::move(run);
-    return submitted;
+    if (is_slow)
+      later = std::move(answer);
+    else
+      answer(submitted);
   }
   [[nodiscard]] Result<engine::StepAdded> add_step(std::string, std::string, std::string, std::string,
                                                    engine::Engine::Bind) override {
@@ -140,7 +146,8 @@ struct World {
   tools::Catalog catalog{config()};
   api::MetricsRegistry metrics{clock};
   engine::Latencies latencies;
-  api::Service service{clock, commands, reader, catalog, metrics, latencies};
+  api::KnownRuns known;
+  api::Service service{clock, commands, reader, known, catalog, metrics, latencies};
   FakeServer server;
   std::any state;
   std::vector<std::string> watched;
@@ -196,9 +203,59 @@ TEST_CASE("a submission is 201 with its place, a repeated one 200 and marked") {
   CHECK(world.commands.planned.owner == "nightly");
   CHECK(world.commands.planned.submit_key == "k1");
   world.commands.submitted = engine::Submitted{kRun, true};
+  world.state.reset();
   response = world.answer("POST", "/v1/runs", request);
   CHECK(response.status == 200);
   CHECK(response.headers.back() == std::pair<std::string, std::string>{"Idempotency-Replayed", "true"});
+}
+
+TEST_CASE("a submission holds no thread while its commit is under way") {
+  World world;
+  world.commands.is_slow = true;
+  auto request = world.request({}, kSubmission);
+  auto outcome = world.call("POST", "/v1/runs", request);
+  REQUIRE(std::holds_alternative<http::Park>(outcome));
+  CHECK(std::get<http::Park>(outcome).until == world.clock.at + api::kLongestCommit);
+  REQUIRE(world.watched.size() == 1);
+
+  request.resumed = true;  // woken by something else: it goes on waiting and asks nothing twice
+  CHECK(std::holds_alternative<http::Park>(world.call("POST", "/v1/runs", request)));
+  CHECK(world.commands.calls == 1);
+
+  world.commands.later(engine::Submitted{kRun, false});
+  CHECK(world.server.woken == world.watched);
+  outcome = world.call("POST", "/v1/runs", request);
+  REQUIRE(std::holds_alternative<http::Response>(outcome));
+  CHECK(std::get<http::Response>(outcome).status == 201);
+  CHECK(world.commands.calls == 1);
+}
+
+TEST_CASE("a submission whose commit takes too long says that it may still take effect") {
+  World world;
+  world.commands.is_slow = true;
+  auto request = world.request({}, kSubmission);
+  REQUIRE(std::holds_alternative<http::Park>(world.call("POST", "/v1/runs", request)));
+  request.waited_out = true;
+  const auto response = std::get<http::Response>(world.call("POST", "/v1/runs", request));
+  CHECK(response.status == 503);
+  CHECK(says(response, "commit_timeout"));
+}
+
+TEST_CASE("who waits for a run that is known to move is parked without a look at the ledger") {
+  World world;
+  world.known.changed(kRun, false);
+  world.reader.stored.clear();
+  auto request = world.request();
+  request.query.emplace("wait", "30s");
+  CHECK(std::holds_alternative<http::Park>(world.call("GET", "/v1/runs/{id}", request)));
+  run::Run settled;
+  settled.id = kRun;
+  settled.status = run::RunStatus::succeeded;
+  world.known.settled(settled);
+  world.known.changed(kRun, true);
+  const auto response = std::get<http::Response>(world.call("GET", "/v1/runs/{id}", request));
+  CHECK(response.status == 200);
+  CHECK(says(response, "\"settled\":true"));
 }
 
 TEST_CASE("a submission that is refused reaches no engine") {
@@ -231,6 +288,7 @@ TEST_CASE("what the engine refuses has its status and says when to come again") 
                                            {"storage_full", 507, true},
                                            {"commit_timeout", 503, true}}) {
     world.commands.submitted = std::unexpected(Error{code, "because", ""});
+    world.state.reset();
     const auto response = world.answer("POST", "/v1/runs", world.request({}, kSubmission));
     INFO(code);
     CHECK(response.status == status);

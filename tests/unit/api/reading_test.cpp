@@ -112,6 +112,8 @@ TEST_CASE("deadlines are spans or instants that are still to come") {
 TEST_CASE("codes have their status, and every other is bad input") {
   CHECK(api::status_of("run_not_found") == 404);
   CHECK(api::status_of("already_resolved") == 409);
+  CHECK(api::status_of("step_in_flight") == 409);
+  CHECK(api::status_of("unknown_write") == 409);
   CHECK(api::status_of("key_reused") == 422);
   CHECK(api::status_of("overloaded") == 503);
   CHECK(api::status_of("storage_full") == 507);

@@ -66,7 +66,9 @@ class NoMetrics final : public engine::Metrics {
 class NoObserver final : public engine::Observer {
  public:
   void run_changed(std::string_view id, bool) override { changed.emplace_back(id); }
+  void run_left(run::Run run) override { left.push_back(std::move(run)); }
   std::vector<std::string> changed;
+  std::vector<run::Run> left;
 };
 
 /// The real ledger, with a switch that makes commits fail.
