@@ -54,8 +54,8 @@ void Engine::Impl::flush() {
   }
   build_batch();
   gates.collect(batch.breakers, batch.gates);
-  const bool last = draining && flights.empty();
-  if (last || !batch.empty()) latencies.collect(batch.latencies, now, last);
+  last_flush = draining && flights.empty();
+  if (last_flush || !batch.empty()) latencies.collect(batch.latencies, now, last_flush);
   if (batch.empty())
     return release_effects();  // nothing to store: whoever waits is told what is stored already
   crash_point(CrashPoint::before_commit);
@@ -123,7 +123,7 @@ void Engine::Impl::release_effects() {
     if (changed) observer.run_changed(id, rests);
   }
   dirty.clear();
-  if (draining && flights.empty()) {
+  if (last_flush) {
     const std::lock_guard lock(drained_mutex);
     drained = true;
     drained_wake.notify_all();

@@ -186,6 +186,7 @@ struct Engine::Impl {
   std::atomic<bool> stop{false};
   std::mutex drained_mutex;
   std::condition_variable drained_wake;
+  bool last_flush = false;  // begun while draining with nothing out: it stores what is left to store
   bool drained = false;  // nothing is out any more, and nothing will leave
   std::thread thread;
 
