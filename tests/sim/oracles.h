@@ -28,7 +28,7 @@ class Oracles {
   /// Nobody knows whether it is: the process ended inside.
   void perhaps_committed(const ledger::Batch& batch);
   /// A new life has read the disk: it must be what was acknowledged, with the commit in doubt whole or absent.
-  void recovered(ledger::Reader& reader, bool everything);
+  void recovered(ledger::Reader& reader);
 
   // --- from the transport's border ---
   void starting(const tools::Call& call, Op& op, Instant engine_now);
