@@ -242,21 +242,22 @@ void Oracles::apply(const ledger::Batch& batch) {
   for (const auto& [run, event] : batch.events) of(run).events.push_back(event);
 }
 
+/// The ledger has what this attempt came to.
+void Oracles::record(Op& op, const run::Attempt& attempt) {
+  if (attempt.kind != AttemptKind::call || attempt.delivery == Delivery::in_flight) return;
+  for (Send& send : op.sends) {
+    if (send.n != attempt.n || send.recorded) continue;
+    send.recorded = true;
+    send.crashed = attempt.klass == AttemptClass::crashed;
+    if (!send.not_before || send.crashed || attempt.klass != AttemptClass::http_429) continue;
+    Gate& gate = gates_[op.tool->server];
+    gate = {std::max(gate.until, *send.not_before), turn_};
+  }
+}
+
 void Oracles::committed(const ledger::Batch& batch) {
   ++world_.tally.commits;
-  for (const auto& [run, attempt] : batch.attempts) {
-    if (attempt.kind != AttemptKind::call || attempt.delivery == Delivery::in_flight) continue;
-    Op* op = op_of(run->steps[attempt.step]);
-    for (Send& send : op->sends) {
-      if (send.n != attempt.n || send.recorded) continue;
-      send.recorded = true;
-      send.crashed = attempt.klass == AttemptClass::crashed;
-      if (send.not_before && !send.crashed && attempt.klass == AttemptClass::http_429) {
-        Gate& gate = gates_[op->tool->server];
-        gate = {std::max(gate.until, *send.not_before), turn_};
-      }
-    }
-  }
+  for (const auto& [run, attempt] : batch.attempts) record(*op_of(run->steps[attempt.step]), attempt);
   for (const Breaker& row : batch.breakers) {
     Circuit& circuit = circuits_[{row.server, row.tool}];
     if (circuit.row.generation != row.generation) circuit.starts = 0;
@@ -280,6 +281,9 @@ void Oracles::perhaps_committed(const ledger::Batch& batch) {
   std::set<std::string> touched = touched_;
   apply(batch);
   perhaps_ = std::move(stored_);
+  perhaps_recorded_.clear();
+  for (const auto& [run, attempt] : batch.attempts)
+    perhaps_recorded_.emplace_back(op_of(run->steps[attempt.step]), attempt);
   stored_ = std::move(whole);
   in_doubt_ = true;
 }
@@ -298,14 +302,16 @@ void Oracles::recovered(ledger::Reader& reader) {
       break;
     }
     world_.tally.reached(whole ? Goal::cut_commit_survived : Goal::cut_commit_gone);
-    if (whole)
+    if (whole) {
       stored_ = std::move(perhaps_);
-    else
+      for (const auto& [op, attempt] : perhaps_recorded_) record(*op, attempt);
+    } else {
       for (const auto& [id, after] : perhaps_)
         if (!find(id)) {
           auto there = reader.run(id);
           HOLDFAST_REQUIRE(there.has_value() && !there->has_value(), "commit_is_all_or_nothing", id);
         }
+    }
     perhaps_.clear();
   }
   if (auto rows = reader.breakers()) {

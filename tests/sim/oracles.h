@@ -66,6 +66,7 @@ class Oracles {
   void check_step(const run::Run& run, std::uint32_t index, const run::Step* before);
   void check_attempt(const run::Run& run, const run::Attempt& attempt);
   void note_goals(const Stored* before, const run::Run& run);
+  void record(Op& op, const run::Attempt& attempt);
   void apply(const ledger::Batch& batch);
   void compare(ledger::Reader& reader, const std::string& id, const Stored& expected,
                const std::string& place) const;
@@ -79,6 +80,7 @@ class Oracles {
   const Town& town_;
   std::map<std::string, Stored> stored_;
   std::map<std::string, Stored> perhaps_;  // as they would be with the commit in doubt
+  std::vector<std::pair<Op*, run::Attempt>> perhaps_recorded_;
   bool in_doubt_ = false;
   std::set<std::string> touched_;  // since the last life began
   std::map<std::pair<std::string, std::string>, Circuit> circuits_;
