@@ -84,12 +84,17 @@ void Transport::plan(Flight& flight) {
   Dice& dice = network_.dice;
   flight.script = write_script(dice, draw_outcome(*flight.tool), *flight.tool, *flight.policy);
   const int most = network_.healed ? 5 : network_.swarm.latency_ms;
-  const Duration connect = dice.span(0, most), travel = dice.span(0, most), back = dice.span(0, most);
+  const Duration connect = dice.span(1, most), travel = dice.span(1, most), back = dice.span(0, most);
   flight.sent = world_.now() + connect;
   flight.arrives = flight.sent + travel;
   flight.answered = flight.arrives + back;
   const Instant deadline = clock_.true_time(flight.call.deadline);
   flight.gives_up = std::max(deadline, world_.now());
+  if (deadline <= world_.now()) {  // it waited for the ledger until it was too late
+    flight.script.outcome = Outcome::never_sent;
+    flight.script.leaves = flight.script.acts = false;
+    flight.script.silent = true;
+  }
   if (flight.script.outcome == Outcome::slow) {
     const Duration late{1 + dice.between(0, 2 * std::max<std::int64_t>(flight.policy->linger.count(), 500))};
     (dice.chance(500) ? flight.arrives : flight.answered) = flight.gives_up + late;
@@ -248,7 +253,7 @@ void Transport::give_up(const Held& flight, Failure failure) {
   evidence.over_mcp = f.tool->mcp;
   Shown shown = Shown::doubtful;
   const bool left = f.script.leaves || f.script.outcome == Outcome::lost_before_effect;
-  if (world_.now() <= f.sent || !left) {
+  if (world_.now() < f.sent || !left) {
     evidence.phase = world_.now() < f.sent ? Phase::tcp : Phase::tx0;
     shown = Shown::unsent;
     ++f.arrival;  // nothing has left
@@ -302,7 +307,7 @@ void Transport::die() {
     Flight& f = *flight;
     if (f.over) continue;
     f.over = true;
-    if (world_.now() <= f.sent) {
+    if (world_.now() < f.sent) {
       ++f.arrival;
       if (is_call(f)) f.op->sends[f.send].travelling = false;
     } else {

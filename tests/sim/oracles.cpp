@@ -245,21 +245,22 @@ void Oracles::apply(const ledger::Batch& batch) {
   }
 }
 
+/// The ledger has what this attempt came to.
+void Oracles::record(Op& op, const run::Attempt& attempt) {
+  if (attempt.kind != AttemptKind::call || attempt.delivery == Delivery::in_flight) return;
+  for (Send& send : op.sends) {
+    if (send.n != attempt.n || send.recorded) continue;
+    send.recorded = true;
+    send.crashed = attempt.klass == AttemptClass::crashed;
+    if (!send.not_before || send.crashed || attempt.klass != AttemptClass::http_429) continue;
+    Gate& gate = gates_[op.tool->server];
+    gate = {std::max(gate.until, *send.not_before), turn_};
+  }
+}
+
 void Oracles::committed(const ledger::Batch& batch) {
   ++world_.tally.commits;
-  for (const auto& [run, attempt] : batch.attempts) {
-    if (attempt.kind != AttemptKind::call || attempt.delivery == Delivery::in_flight) continue;
-    Op* op = op_of(run->steps[attempt.step]);
-    for (Send& send : op->sends) {
-      if (send.n != attempt.n || send.recorded) continue;
-      send.recorded = true;
-      send.crashed = attempt.klass == AttemptClass::crashed;
-      if (send.not_before && !send.crashed && attempt.klass == AttemptClass::http_429) {
-        Gate& gate = gates_[op->tool->server];
-        gate = {std::max(gate.until, *send.not_before), turn_};
-      }
-    }
-  }
+  for (const auto& [run, attempt] : batch.attempts) record(*op_of(run->steps[attempt.step]), attempt);
   for (const Breaker& row : batch.breakers) {
     Circuit& circuit = circuits_[{row.server, row.tool}];
     if (circuit.row.generation != row.generation) circuit.starts = 0;
@@ -283,11 +284,14 @@ void Oracles::perhaps_committed(const ledger::Batch& batch) {
   std::set<std::string> touched = touched_;
   apply(batch);
   perhaps_ = std::move(stored_);
+  perhaps_recorded_.clear();
+  for (const auto& [run, attempt] : batch.attempts)
+    perhaps_recorded_.emplace_back(op_of(run->steps[attempt.step]), attempt);
   stored_ = std::move(whole);
   in_doubt_ = true;
 }
 
-void Oracles::recovered(ledger::Reader& reader, bool everything) {
+void Oracles::recovered(ledger::Reader& reader) {
   if (in_doubt_) {
     // All of the commit in doubt, or nothing of it: the first run that differs decides.
     in_doubt_ = false;
@@ -301,14 +305,16 @@ void Oracles::recovered(ledger::Reader& reader, bool everything) {
       break;
     }
     world_.tally.reached(whole ? Goal::cut_commit_survived : Goal::cut_commit_gone);
-    if (whole)
+    if (whole) {
       stored_ = std::move(perhaps_);
-    else
+      for (const auto& [op, attempt] : perhaps_recorded_) record(*op, attempt);
+    } else {
       for (const auto& [id, after] : perhaps_)
         if (!find(id)) {
           auto there = reader.run(id);
           HOLDFAST_REQUIRE(there.has_value() && !there->has_value(), "commit_is_all_or_nothing", id);
         }
+    }
     perhaps_.clear();
   }
   if (auto rows = reader.breakers()) {
@@ -319,7 +325,7 @@ void Oracles::recovered(ledger::Reader& reader, bool everything) {
     }
   }
   for (const auto& [id, stored] : stored_)
-    if (everything || !stored.run.settled() || touched_.contains(id))
+    if (!stored.run.settled() || touched_.contains(id))
       compare(reader, id, stored, "after a start");
   touched_.clear();
 }
@@ -553,7 +559,11 @@ void Oracles::check_end(const std::string& id, const Stored& stored) {
 
 void Oracles::at_rest(const std::vector<Submission>& submissions, ledger::Reader& reader) {
   for (const auto& [id, stored] : stored_) check_end(id, stored);
-  recovered(reader, true);
+  // Every row of every tenth run, and of every run in every fourth history.
+  const std::uint64_t draw = world_.hash() % 40;
+  std::uint64_t n = 0;
+  for (const auto& [id, stored] : stored_)
+    if (draw < 10 || ++n % 10 == draw % 10) compare(reader, id, stored, "at the end");
   std::map<std::string, int> runs_by_key;
   std::map<const Submission*, int> runs_of;
   for (const auto& [id, stored] : stored_) {

@@ -28,7 +28,7 @@ class Oracles {
   /// Nobody knows whether it is: the process ended inside.
   void perhaps_committed(const ledger::Batch& batch);
   /// A new life has read the disk: it must be what was acknowledged, with the commit in doubt whole or absent.
-  void recovered(ledger::Reader& reader, bool everything);
+  void recovered(ledger::Reader& reader);
 
   // --- from the transport's border ---
   void starting(const tools::Call& call, Op& op, Instant engine_now);
@@ -66,6 +66,7 @@ class Oracles {
   void check_step(const run::Run& run, std::uint32_t index, const run::Step* before);
   void check_attempt(const run::Run& run, const run::Attempt& attempt);
   void note_goals(const Stored* before, const run::Run& run);
+  void record(Op& op, const run::Attempt& attempt);
   void apply(const ledger::Batch& batch);
   void compare(ledger::Reader& reader, const std::string& id, const Stored& expected,
                const std::string& place) const;
@@ -79,6 +80,7 @@ class Oracles {
   const Town& town_;
   std::map<std::string, Stored> stored_;
   std::map<std::string, Stored> perhaps_;  // as they would be with the commit in doubt
+  std::vector<std::pair<Op*, run::Attempt>> perhaps_recorded_;
   bool in_doubt_ = false;
   std::set<std::string> touched_;  // since the last life began
   std::map<std::pair<std::string, std::string>, Circuit> circuits_;

@@ -38,7 +38,7 @@ std::string People::step_text(Submission& submission, int index, int count, bool
   const bool refers = index > 0 && dice_.chance(250);
   if (refers) text += ",\"in\":\"${p" + std::to_string(dice_.between(0, index - 1)) + "}\"";
   text += "}";
-  if (!open && count > 1 && dice_.chance(400)) {
+  if (!open && count > 1 && dice_.chance(600)) {
     text += ",\"after\":[";
     if (index > 0 && dice_.chance(500)) text += "\"p" + std::to_string(dice_.between(0, index - 1)) + "\"";
     text += "]";
@@ -130,7 +130,7 @@ void People::submitted(int number, const std::string& run_id, bool replayed) {
   if (!submission.key.empty() && dice_.chance(swarm_.resubmit)) later(number, dice_.span(0, 10'000));
   if (!submission.key.empty() && dice_.chance(swarm_.resubmit))
     world_.after(dice_.span(0, 10'000), [this, number] { try_other_body(number); });
-  world_.after(dice_.span(10, 3'000), [this, number] { poll(number); });
+  if (dice_.chance(200)) world_.after(dice_.span(10, 3'000), [this, number] { poll(number); });
   if (submission.open) world_.after(dice_.span(0, 500), [this, number] { drive(number); });
 }
 
@@ -199,7 +199,7 @@ void People::poll(int number) {
       if ((*found)->settled()) submission.settled_as = run::word((*found)->status);
     }
   }
-  world_.after(dice_.span(500, 20'000), [this, number] { poll(number); });
+  world_.after(dice_.span(2'000, 20'000), [this, number] { poll(number); });
 }
 
 void People::drive(int number) {

@@ -70,6 +70,12 @@ Simulation::Simulation(std::uint64_t seed, Tally& tally, bool tracing)
       vfs_(disk_),
       network_(seed, swarm_),
       people_(seed, world_, truth_, town_, swarm_, oracles_, desk_) {
+  // Some power cuts lose everything that was pending, some nothing, most this and that.
+  disk_.set_fates([this, mood = std::int64_t{0}](std::size_t index, std::size_t) mutable {
+    if (index == 0) mood = fate_.between(0, 4);
+    if (mood < 2) return mood == 0 ? Fate::applied : Fate::dropped;
+    return static_cast<Fate>(fate_.between(0, 3));
+  });
   vfs_.seed_sqlite(Dice(seed, "sqlite").next());
   engine_random_ = seeded_random(Dice(seed, "engine").next());
   desk_.posted = [this] { posted(); };
@@ -93,8 +99,13 @@ void Simulation::draw_doom() {
   doom_.kind = static_cast<Doom::Kind>(fate_.between(1, 6));
   doom_.countdown = static_cast<std::uint64_t>(fate_.between(1, fate_.chance(300) ? 3 : 60));
   const std::uint64_t operation = disk_.operations() + static_cast<std::uint64_t>(fate_.between(1, 600));
-  if (doom_.kind == Doom::Kind::power_cut_at_operation) disk_.inject({Fault::Kind::power_cut, operation});
-  if (doom_.kind == Doom::Kind::kill_at_operation) disk_.inject({Fault::Kind::kill, operation});
+  // At any operation, or at the next sync after it, where a commit hangs in the balance.
+  const bool at_sync = fate_.chance(400);
+  Fault fault{Fault::Kind::power_cut, operation, at_sync ? kForever : 0, std::nullopt};
+  if (at_sync) fault.only = Operation::sync;
+  if (doom_.kind == Doom::Kind::kill_at_operation) fault.kind = Fault::Kind::kill;
+  if (doom_.kind == Doom::Kind::power_cut_at_operation || doom_.kind == Doom::Kind::kill_at_operation)
+    disk_.inject(fault);
   if (doom_.kind != Doom::Kind::between_turns) return;
   world_.after(fate_.span(0, swarm_.chaos.count() / 3), [this, life = past_.size()] {
     if (healed_ || past_.size() != life || !life_) return;
@@ -106,12 +117,14 @@ void Simulation::draw_storage_fault() {
   if (healed_ || !fate_.chance(swarm_.storage_fault)) return;
   const std::uint64_t at = disk_.operations() + static_cast<std::uint64_t>(fate_.between(1, 800));
   const std::uint64_t until = at + static_cast<std::uint64_t>(fate_.chance(600) ? 0 : fate_.between(1, 60));
-  switch (fate_.between(0, 3)) {
+  switch (fate_.between(0, 4)) {
     case 0:
     case 1:
       return disk_.inject({Fault::Kind::disk_full, at, until + 10});
     case 2:
       return disk_.inject({Fault::Kind::short_read, at, until});
+    case 3:
+      return disk_.inject({Fault::Kind::io_error, at, at + 100, Operation::sync});
     default:
       return disk_.inject({Fault::Kind::io_error, at, until});
   }
@@ -155,7 +168,7 @@ void Simulation::try_boot() {
   try {
     // Faults of this life must not look like lost rows.
     std::vector<Fault> faults = disk_.take_faults();
-    oracles_.recovered(*life.opened.reader, false);
+    oracles_.recovered(*life.opened.reader);
     disk_.put_faults(std::move(faults));
     life.spy.emplace(*life.opened.ledger, disk_, world_, oracles_, doom_);
     life.engine.emplace(life.clock, *engine_random_, *life.spy, catalog_, life.transport, life.observer,

@@ -105,7 +105,7 @@ Swarm draw_swarm(std::uint64_t seed) {
   const auto maybe = [&](int most) { return dice.chance(600) ? static_cast<int>(dice.between(1, most)) : 0; };
   swarm.clients = static_cast<int>(dice.between(1, 4));
   swarm.runs = static_cast<int>(dice.chance(300) ? dice.between(2, 12) : dice.between(40, 250));
-  swarm.longest_plan = static_cast<int>(dice.between(1, 6));
+  swarm.longest_plan = static_cast<int>(dice.between(1, 10));
   // Most histories are crowded: many runs at once, many decisions in one turn.
   swarm.chaos = dice.chance(200) ? dice.span(5'000, 90'000) : dice.span(500, 8'000);
   for (int i = 1; i < kOutcomes; ++i) swarm.outcome[i] = maybe(100);
@@ -123,7 +123,7 @@ Swarm draw_swarm(std::uint64_t seed) {
   swarm.force = maybe(100);
   swarm.lingering = maybe(600);
   swarm.latency_ms = static_cast<int>(dice.between(1, 400));
-  swarm.batching_ms = static_cast<int>(dice.between(0, 80));
+  swarm.batching_ms = static_cast<int>(dice.chance(300) ? dice.between(0, 5) : dice.between(20, 250));
   swarm.proof = static_cast<int>(dice.between(0, 60));
   swarm.inbox = dice.chance(150) ? static_cast<std::size_t>(dice.between(1, 4)) : 1'000;
   swarm.longest_deadline = dice.span(2'000, 120'000);

@@ -9,10 +9,12 @@ namespace {
 
 void put_at(std::string& to, std::string_view bytes, std::uint64_t offset) {
   const std::uint64_t end = offset + bytes.size();
-  if (to.size() < end) {
-    if (to.capacity() < end) to.reserve(std::max<std::size_t>(end, to.capacity() * 2));
-    to.resize(end, '\0');
+  if (to.capacity() < end) to.reserve(std::max<std::size_t>(end, to.capacity() * 2));
+  if (to.size() == offset) {
+    to.append(bytes);
+    return;
   }
+  if (to.size() < end) to.resize(end, '\0');
   std::copy(bytes.begin(), bytes.end(), to.begin() + static_cast<std::ptrdiff_t>(offset));
 }
 
@@ -95,6 +97,7 @@ Disk::Go Disk::begin(Operation operation, Inode* file, std::string_view bytes, s
   if (log_) log_->push_back(operation);
   for (const Fault& fault : faults_) {
     if (number < fault.at || number > std::max(fault.at, fault.until)) continue;
+    if (fault.only && *fault.only != operation) continue;
     switch (fault.kind) {
       case Fault::Kind::power_cut:
         if (file && operation == Operation::write) write(*file, bytes, offset);

@@ -35,6 +35,7 @@ struct Fault {
   Kind kind = Kind::power_cut;
   std::uint64_t at = 1;  // operations are counted from 1, over all files and lives
   std::uint64_t until = 0;  // 0: as `at`
+  std::optional<Operation> only = std::nullopt;  // operations of this kind alone
 };
 inline constexpr std::uint64_t kForever = ~std::uint64_t{0};
 
