@@ -25,6 +25,7 @@ void Engine::Impl::build_batch() {
   }
   batch.audit = audit;
   batch.probe = !storage_ok;
+  batch.adopt = adopt;
 }
 
 /// However a write came into doubt: its tool's check is asked.
@@ -79,6 +80,7 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   outgoing.clear();
   keys.clear();
   audit.clear();
+  adopt = false;
   release_effects();
   report();
   ledger.checkpoint_if_due();

@@ -63,6 +63,7 @@ struct Engine::Impl {
 
   // --- loop.cpp ---
   Result<void> load();
+  void distrust_restored(Instant newest_known);
   std::optional<Instant> turn();
   void run_thread();
   void advance(Live& live);
@@ -138,6 +139,7 @@ struct Engine::Impl {
   std::vector<Live*> dirty;
   ledger::Batch batch;
   std::vector<ledger::AuditEntry> audit;
+  bool adopt = false;  // the ledger is a restored backup, and this turn makes it ours
   std::vector<Outgoing> outgoing;
   std::vector<tools::CallId> cancels;
   std::vector<std::move_only_function<void(const Error*)>> answers;

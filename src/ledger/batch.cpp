@@ -13,6 +13,7 @@ void Batch::clear() {
   gates.clear();
   audit.clear();
   probe = false;
+  adopt = false;
 }
 
 }  // namespace holdfast::ledger
