@@ -27,6 +27,7 @@ void Engine::Impl::build_batch() {
   batch.answers = kept;
   batch.prune = prune_seqs;
   batch.probe = !storage_ok;
+  batch.adopt = adopt;
 }
 
 /// However a write came into doubt: its tool's check is asked.
@@ -99,6 +100,7 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   audit.clear();
   kept.clear();
   pruned();
+  adopt = false;
   release_effects();
   ledger.checkpoint_if_due();
 }

@@ -71,6 +71,13 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     return run::fail(turn, index, Reason::tool_not_found,
                      "the configuration has no tool " + step.spec.server + "/" + step.spec.tool);
   const ToolPolicy& policy = policy_of(step);
+  const auto unfit = [&](const Error& error) {
+    const bool reference = error.code == "bad_reference";
+    run::fail(turn, index, reference ? Reason::bad_reference : Reason::bad_arguments, error.message);
+  };
+  // A write that a restored backup left in doubt may have nothing recorded: its check and the operator need its key.
+  if (step.doubt != Reason::none)
+    if (auto frozen = freeze(live, index, policy); !frozen) return unfit(frozen.error());
   const run::Readiness readiness = run::ready(live.run, step, policy, now, latencies.deadline(policy, now));
   switch (readiness.what) {
     case run::Readiness::What::fail:
@@ -84,11 +91,7 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     case run::Readiness::What::send:
       break;
   }
-  if (auto frozen = freeze(live, index, policy); !frozen) {
-    const bool reference = frozen.error().code == "bad_reference";
-    return run::fail(turn, index, reference ? Reason::bad_reference : Reason::bad_arguments,
-                     frozen.error().message);
-  }
+  if (auto frozen = freeze(live, index, policy); !frozen) return unfit(frozen.error());
   if (!gates.slot_free(step.spec.server) || (!from_queue && gates.others_wait(step.spec.server))) {
     live.queued = true;
     if (step.wait.what != run::WaitFor::slot) gates.queue_for_slot(step.spec.server, {live.run.id, index});

@@ -134,6 +134,7 @@ Result<void> Engine::Impl::load() {
     const auto it = by_seq.find(attempt.run_seq);
     if (it != by_seq.end() && attempt.step < it->second->run.steps.size()) absorb_crash(*it->second, attempt);
   }
+  if (opened->restored) distrust_restored(*opened->restored);
   for (Live* live : loaded) {
     advance(*live);
     count(*live);
@@ -144,6 +145,24 @@ Result<void> Engine::Impl::load() {
   if (!storage_ok) return std::unexpected(storage_error);
   count_turn();
   return {};
+}
+
+/// Nothing of it leaves by itself any more, but for reads and for keyed writes whose key the tool still knows.
+void Engine::Impl::distrust_restored(Instant newest_known) {
+  for (const auto& [id, live] : runs) {
+    run::Turn turn{live->run, live->changes, now, random};
+    run::distrust(turn, newest_known);
+  }
+  adopt = true;
+  ledger::AuditEntry entry;
+  entry.at = now;
+  entry.who = "holdfast";
+  entry.action = "restore";
+  entry.subject = "ledger";
+  entry.why = "started from a backup whose newest event is of " + format_rfc3339(newest_known) + ": the open writes of " +
+              std::to_string(runs.size()) + " runs may have been sent since";
+  spdlog::warn("{}; see GET /v1/unknowns", entry.why);
+  audit.push_back(std::move(entry));
 }
 
 std::optional<Instant> Engine::Impl::turn() {

@@ -71,6 +71,7 @@ struct Engine::Impl {
 
   // --- loop.cpp ---
   Result<void> load();
+  void distrust_restored(Instant newest_known);
   std::optional<Instant> turn();
   void run_thread();
   void advance(Live& live);
@@ -161,6 +162,7 @@ struct Engine::Impl {
   ledger::Batch batch;
   std::vector<ledger::AuditEntry> audit;
   std::vector<ledger::CachedAnswer> kept;  // not yet in the ledger
+  bool adopt = false;  // the ledger is a restored backup, and this turn makes it ours
   std::vector<Outgoing> outgoing;
   std::vector<tools::CallId> cancels;
   std::vector<std::move_only_function<void(const Error*)>> answers;

@@ -16,6 +16,7 @@ void Batch::clear() {
   latencies.clear();
   prune.clear();
   probe = false;
+  adopt = false;
 }
 
 }  // namespace holdfast::ledger

@@ -6,6 +6,16 @@
 
 namespace holdfast::run {
 
+namespace {
+
+/// Since when the tool may know the step's key. Doubt without a recorded send comes with a restored backup: then the key may be as old as the run.
+std::optional<Instant> earliest_send(const Run& run, const Step& step) {
+  if (step.write && step.write->first_sent_at) return step.write->first_sent_at;
+  return in_doubt(step) ? std::optional<Instant>(run.created_at) : std::nullopt;
+}
+
+}  // namespace
+
 Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadline& deadline) {
   Step& step = turn.run.steps[index];
   Attempt attempt;
@@ -34,7 +44,7 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
   }
   if (step.effect == Effect::write) {
     Write& write = ensure_write(turn.run, index);
-    if (!write.first_sent_at) write.first_sent_at = turn.now;
+    if (!write.first_sent_at) write.first_sent_at = earliest_send(turn.run, step).value_or(turn.now);
     write.last_sent_at = turn.now;
     if (write.state != WriteState::landed) write.state = WriteState::dispatched;
   }
@@ -66,8 +76,8 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
   }
   const bool doubtful = in_doubt(step);
   const bool landed = step.write && step.write->state == WriteState::landed;
-  const bool expired = r.kind == Kind::keyed && step.write && step.write->first_sent_at &&
-                       now - *step.write->first_sent_at > policy.key->retention;
+  const auto first_sent = earliest_send(run, step);
+  const bool expired = r.kind == Kind::keyed && first_sent && now - *first_sent > policy.key->retention;
   if (landed && (r.kind != Kind::keyed || expired)) {
     r.what = Readiness::What::fail;
     r.reason = Reason::result_lost;

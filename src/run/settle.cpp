@@ -113,6 +113,21 @@ void fail(Turn& turn, std::uint32_t index, Reason reason, std::string detail, st
   settle_step(turn, index, StepStatus::failed, reason, std::move(detail), when);
 }
 
+void distrust(Turn& turn, Instant newest_known) {
+  if (turn.run.settled()) return;
+  for (std::uint32_t i = 0; i < turn.run.steps.size(); ++i) {
+    Step& step = turn.run.steps[i];
+    if (step.effect != Effect::write || terminal(step.status)) continue;
+    if (step.write) step.write->last_sent_at = turn.now;
+    if (step.doubt == Reason::none) {
+      step.doubt = Reason::crashed;
+      step.doubt_detail = "the ledger was restored from a backup: this may have been sent after " + format_rfc3339(newest_known) +
+                          ", the last that the backup knows";
+    }
+    turn.changes.touch(i);
+  }
+}
+
 void doubt(Turn& turn, std::uint32_t index, Reason reason, std::string detail) {
   Step& step = turn.run.steps[index];
   Write& write = ensure_write(turn.run, index);

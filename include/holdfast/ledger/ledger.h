@@ -64,9 +64,10 @@ struct Batch {
   std::vector<LatencyRow> latencies;  // upserted
   std::vector<std::int64_t> prune;  // seq of settled runs to delete, with all that belongs to them
   bool probe = false;  // write although there is nothing to store: can the storage be written again?
+  bool adopt = false;  // a restored backup becomes this server's ledger: load_open() says `restored` no more
 
   [[nodiscard]] bool empty() const {
-    return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
+    return !probe && !adopt && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
            attempts.empty() && events.empty() && breakers.empty() && gates.empty() && answers.empty() &&
            audit.empty() && latencies.empty() && prune.empty();
   }
@@ -101,6 +102,9 @@ class Ledger {
     std::vector<Breaker> breakers;
     std::vector<RateGate> gates;
     std::vector<LatencyRow> latencies;
+    /// Set when this is a copy that backup() made and nobody has adopted: calls may have left after it that it does not know. When its newest
+    /// event was (no call left unrecorded before that), or the beginning of time without any.
+    std::optional<Instant> restored;
   };
   [[nodiscard]] virtual Result<Open> load_open() = 0;
   /// A run by id, with its steps and writes, as committed; nullopt when there is none. Engine thread only
@@ -147,8 +151,8 @@ class Ledger {
   /// left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;
   [[nodiscard]] virtual std::uint64_t wal_bytes() const = 0;
-  /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600. Any
-  /// thread; does not stop the writer.
+  /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600, marked as one:
+  /// who loads it is told so. Any thread; does not stop the writer.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;
 
  protected:

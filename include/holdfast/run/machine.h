@@ -115,6 +115,10 @@ void degrade(Turn& turn, std::uint32_t step, std::string result, std::string det
 /// The step's write is in doubt and nothing more can be done by ourselves.
 void doubt(Turn& turn, std::uint32_t step, Reason reason, std::string detail);
 
+/// The run was loaded from a backup: each write that is not over may have been sent since, and nothing says so. It is in doubt from here on,
+/// as if a call of it had been out when the process died.
+void distrust(Turn& turn, Instant newest_known);
+
 /// The ledger entry of a write step, made when first needed.
 Write& ensure_write(Run& run, std::uint32_t step);
 

@@ -61,6 +61,7 @@ Result<void> copy_database(const std::string& from, const std::string& to) {
   if (const Result<void> created = create_private(made); !created) return created;
   Result<void> done = copy_pages(from, made);
   crash_point(CrashPoint::backup_copied);
+  if (done) done = mark_backup(made);
   if (done) done = publish(made, *path);
   if (!done) unlink(made.c_str());
   return done;

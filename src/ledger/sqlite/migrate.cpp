@@ -16,7 +16,8 @@ void apply(Connection& connection, const Migration& step) {
   connection.execute("BEGIN IMMEDIATE");
   try {
     connection.execute(step.sql);
-    connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+    if (connection.number("PRAGMA application_id") == 0)  // a backup's mark stays
+      connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
     connection.execute("PRAGMA user_version = " + std::to_string(step.version));
     crash_point(CrashPoint::migrating);
     connection.execute("COMMIT");

@@ -81,6 +81,7 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
     const std::int64_t version = connection_.number("PRAGMA user_version");
     connection_.execute("PRAGMA user_version = " + std::to_string(version));
   }
+  if (batch.adopt) connection_.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
   for (const run::Run* run : batch.new_runs) insert_run(connection_, *run);
   for (const auto& [run, step] : batch.new_steps) {
     if (stored_before(run)) insert_step(connection_, *run, step);
@@ -148,6 +149,8 @@ Result<Ledger::Open> SqliteLedger::load_open() {
       take_run(rows, run);
       load_steps(connection_, run, &open.in_flight);
     }
+    if (connection_.number("PRAGMA application_id") == kBackupId)
+      open.restored = Instant{connection_.number("SELECT coalesce(max(at), 0) FROM events")};
     open.breakers = load_breakers(connection_);
     open.gates = load_gates(connection_);
     open.latencies = load_latencies(connection_);

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The built binary, stopped, starved and doubled: limits_test.py BINARY. The same witnesses and oracles as after kills."""
+import collections
 import os
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -122,7 +124,6 @@ class Starved(unittest.TestCase):
         self.finish()
 
     def starved(self):
-        import sqlite3
         ledger = sqlite3.connect(f"file:{self.folder}/holdfast.db?mode=ro", uri=True)
         try:
             return ledger.execute("SELECT count(*) FROM attempts WHERE rule = 'A5'").fetchone()[0]
@@ -142,6 +143,58 @@ class Starved(unittest.TestCase):
             self.assertEqual(second.returncode, 1)
             self.assertIn(str(self.world.product.process.pid), second.stderr)
         self.finish()
+
+    def test_a_restored_backup(self):
+        """What was open in the backup has gone on since: no effect comes twice, and nothing but reads and known keys leaves by itself."""
+        self.begin()
+        self.until(lambda: self.requests_seen() > 100, "requests")
+        backup = os.path.join(self.folder, "backup.db")
+        self.assertEqual(self.world.insist("POST", "/v1/backup", {"path": backup}, admin=True).status, 200)
+        open_then = self.open_in(backup)
+        seen = self.requests_seen()
+        self.until(lambda: self.requests_seen() > seen + 300, "requests after the backup")
+        for client in self.clients:
+            client.stop.set()
+        self.world.over.set()
+        for client in self.clients:
+            client.join(20)
+        self.world.product.terminate()
+        self.world.over.clear()
+        for suffix in ("-wal", "-shm"):
+            if os.path.exists(os.path.join(self.folder, "holdfast.db" + suffix)):
+                os.remove(os.path.join(self.folder, "holdfast.db" + suffix))
+        os.replace(backup, os.path.join(self.folder, "holdfast.db"))
+        self.world.heal()
+        self.start()
+        self.until(lambda: not ending.still_open(self.world), "every restored run rests", limit=40.0)
+        unknown = self.world.ask("GET", "/v1/runs?status=unknown&limit=200").json["items"]
+        self.assertTrue({run["id"] for run in unknown} & open_then, "a run that was open in the backup is unknown")
+        self.settle_as_recorded(unknown)
+        for place, count in self.effects().items():
+            self.assertEqual(count, 1, f"{place} took effect {count} times")
+        self.assertEqual(self.world.problems, [])
+
+    def settle_as_recorded(self, runs):
+        """Every unknown, by what the tools have seen; what was not seen is sent now."""
+        for run in runs:
+            for step in run["steps"]:
+                if step["status"] == "unknown":
+                    seen = any(m == f"{run['name']}/{step['id']}" for _, m in self.effects())
+                    verdict = {"verdict": "landed" if seen else "not_landed", "note": "looked it up", "deadline": "8s"}
+                    answer = self.world.ask("POST", f"/v1/unknowns/{step['write']['id']}/resolve", verdict, admin=True)
+                    self.assertEqual(answer.status, 200, answer.body)
+        self.until(lambda: not ending.still_open(self.world), "every settled run rests")
+
+    def effects(self):
+        return collections.Counter((fact["tool"], fact["m"]) for fact in self.world.facts() if fact["what"] == "effect")
+
+    @staticmethod
+    def open_in(path):
+        ledger = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+        try:
+            return {row[0] for row in ledger.execute("SELECT id FROM runs WHERE settled = 0")}
+        finally:
+            ledger.close()
 
 
 if __name__ == "__main__":
