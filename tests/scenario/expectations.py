@@ -116,6 +116,14 @@ def expect_gap(world, tool, first, second, span):
         return f"{gap:.3f} s between requests {first} and {second} of {tool}"
 
 
+def expect_order(world, tool, *markers):
+    """The tool saw these steps' first requests in this order."""
+    seen = [h.marker for h in world.tool(tool).hits]
+    places = [seen.index(m) if m in seen else -1 for m in markers]
+    if places != sorted(places) or -1 in places:
+        return f"{tool} saw {seen}"
+
+
 def keys_of(world, tool):
     hits = world.tool(tool).hits
     return [h.header("idempotency-key") or h.arguments.get("idempotency_key") for h in hits]
