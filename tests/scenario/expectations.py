@@ -12,9 +12,9 @@ SENT = ("in_flight", "maybe_sent", "answered")
 
 
 def same(actual, wanted):
-    """`-` is nothing or anything absent, `a/b` either, `*` anything."""
+    """`-` is nothing or anything absent, `some` the opposite, `a/b` either, `*` anything."""
     actual = actual if actual not in (None, "") else "-"
-    return wanted == "*" or actual == wanted or actual in wanted.split("/")
+    return wanted == "*" or (wanted == "some" and actual != "-") or actual == wanted or actual in wanted.split("/")
 
 
 def within(value, wanted):
