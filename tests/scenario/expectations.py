@@ -12,9 +12,9 @@ SENT = ("in_flight", "maybe_sent", "answered")
 
 
 def same(actual, wanted):
-    """`-` is nothing or anything absent, `a/b` either, `*` anything."""
+    """`-` is nothing or anything absent, `some` the opposite, `a/b` either, `*` anything."""
     actual = actual if actual not in (None, "") else "-"
-    return wanted == "*" or actual == wanted or actual in wanted.split("/")
+    return wanted == "*" or (wanted == "some" and actual != "-") or actual == wanted or actual in wanted.split("/")
 
 
 def within(value, wanted):
@@ -114,6 +114,14 @@ def expect_gap(world, tool, first, second, span):
     gap = hits[int(second) - 1].at - hits[int(first) - 1].at
     if not within(gap, span):
         return f"{gap:.3f} s between requests {first} and {second} of {tool}"
+
+
+def expect_order(world, tool, *markers):
+    """The tool saw these steps' first requests in this order."""
+    seen = [h.marker for h in world.tool(tool).hits]
+    places = [seen.index(m) if m in seen else -1 for m in markers]
+    if places != sorted(places) or -1 in places:
+        return f"{tool} saw {seen}"
 
 
 def keys_of(world, tool):
