@@ -8,6 +8,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/policy/breaker.h"
+#include "holdfast/policy/rate_gate.h"
 #include "holdfast/run/run.h"
 
 namespace holdfast::ledger {
