@@ -2,10 +2,10 @@
 
 #include <future>
 
+#include "api/later.h"
+
 namespace holdfast::api {
 namespace {
-
-constexpr std::chrono::seconds kLongestCommit{30};
 
 /// Posts a command and waits for its answer. An answer that is dropped unanswered means that the engine has
 /// stopped.
@@ -15,10 +15,7 @@ Result<T> wait_for(Post&& post) {
   auto future = promise->get_future();
   post([promise = std::move(promise)](Result<T> result) { promise->set_value(std::move(result)); });
   if (future.wait_for(kLongestCommit) != std::future_status::ready) {
-    return std::unexpected(Error{
-        "commit_timeout",
-        "the ledger has not confirmed this within 30 s; it may still take effect, so repeat it unchanged",
-        ""});
+    return std::unexpected(commit_timeout());
   }
   try {
     return future.get();
@@ -29,11 +26,6 @@ Result<T> wait_for(Post&& post) {
 }
 
 }  // namespace
-
-Result<engine::Submitted> EngineCommands::submit(run::Run planned) {
-  return wait_for<engine::Submitted>(
-      [&](auto answer) { engine_.submit(std::move(planned), std::move(answer)); });
-}
 
 Result<std::optional<engine::Submitted>> EngineCommands::replay(std::string owner, std::string key,
                                                                 std::string digest) {

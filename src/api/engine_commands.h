@@ -8,7 +8,9 @@ class EngineCommands final : public Commands {
  public:
   EngineCommands(engine::Engine& engine, ledger::Ledger& ledger) : engine_(engine), ledger_(ledger) {}
 
-  [[nodiscard]] Result<engine::Submitted> submit(run::Run planned) override;
+  void submit(run::Run planned, engine::Answer<engine::Submitted> answer) override {
+    engine_.submit(std::move(planned), std::move(answer));
+  }
   [[nodiscard]] Result<std::optional<engine::Submitted>> replay(std::string owner, std::string key,
                                                                 std::string digest) override;
   [[nodiscard]] Result<engine::StepAdded> add_step(std::string run_id, std::string owner, std::string step_id,
@@ -22,6 +24,7 @@ class EngineCommands final : public Commands {
                                               std::string who, std::string why,
                                               std::optional<Duration> span) override;
   [[nodiscard]] bool ready() const override { return engine_.ready(); }
+  [[nodiscard]] bool storage_ok() const override { return engine_.storage_ok(); }
   [[nodiscard]] Result<void> backup(const std::string& path) override { return ledger_.backup(path); }
 
  private:

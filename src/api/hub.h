@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 
+#include "api/known_runs.h"
 #include "holdfast/engine/engine.h"
 #include "http/server.h"
 
@@ -9,12 +10,14 @@ namespace holdfast::api {
 /// Who waits for a run to come to rest is not woken by each of its steps.
 [[nodiscard]] inline std::string rest_topic(std::string_view run_id) { return "rest " + std::string(run_id); }
 
-/// Tells both listeners that a run has changed: the topic of a parked request is its run's id, or its
+/// Keeps what is known of runs, and tells both listeners that one has changed: the topic of a parked request is its run's id, or its
 /// rest_topic(). attach() before the engine starts.
 class Hub final : public engine::Observer {
  public:
   void attach(http::Server& client, http::Server& admin) { servers_ = {&client, &admin}; }
+  void run_left(run::Run run) override { known_.settled(std::move(run)); }
   void run_changed(std::string_view run_id, bool rests) override {
+    known_.changed(run_id, rests);
     for (http::Server* server : servers_) {
       if (!server) continue;
       server->wake(run_id);
@@ -22,7 +25,10 @@ class Hub final : public engine::Observer {
     }
   }
 
+  [[nodiscard]] const KnownRuns& known() const { return known_; }
+
  private:
+  KnownRuns known_;
   std::array<http::Server*, 2> servers_{};
 };
 

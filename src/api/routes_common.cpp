@@ -11,19 +11,30 @@ Error run_not_found(std::string_view id) {
   return Error{"run_not_found", "there is no run " + std::string(id.substr(0, 64)), ""};
 }
 
-Result<run::Run> find_run(const Service& service, const http::Request& request) {
-  const std::string& id = request.parameters.at("id");
+Result<RunPtr> run_by_id(const Service& service, const std::string& id) {
   if (!is_run_id(id)) return std::unexpected(run_not_found(id));
+  if (RunPtr known = service.known.settled(id)) return known;
   auto found = service.reader.run(id);
   if (!found) return std::unexpected(std::move(found.error()));
   if (!*found) return std::unexpected(run_not_found(id));
-  return std::move(**found);
+  show_storage(service, **found);
+  return std::make_shared<const run::Run>(std::move(**found));
+}
+
+Result<RunPtr> find_run(const Service& service, const http::Request& request) {
+  return run_by_id(service, request.parameters.at("id"));
+}
+
+void show_storage(const Service& service, run::Run& run) {
+  if (service.commands.storage_ok() || run.settled() || run.status == run::RunStatus::unknown) return;
+  run.status = run::RunStatus::waiting;
+  run.wait = {run::WaitFor::storage, std::nullopt};
 }
 
 http::Outcome run_response(const Service& service, const http::Request& request) {
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
-  return json_response(run_json(*run, service.clock.now()));
+  return json_response(run_json(**run, service.clock.now()));
 }
 
 http::Response json_response(std::string body, int status) {

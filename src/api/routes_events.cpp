@@ -48,9 +48,9 @@ http::Outcome page(const Service& service, http::Request& request) {
   request.watch(request.parameters.at("id"));
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
-  const auto events = service.reader.events(run->seq, *after, kEventsPerPage);
+  const auto events = service.reader.events((*run)->seq, *after, kEventsPerPage);
   if (!events) return failure(events.error());
-  if (events->empty() && !complete(*run, *after)) {
+  if (events->empty() && !complete(**run, *after)) {
     if (const auto until = wait_until(request, *wait, service.clock.now())) return http::Park{*until};
   }
   return json_response(events_json(*events, *after));
@@ -88,7 +88,7 @@ http::Outcome stream(const Service& service, http::Request& request) {
   request.watch(request.parameters.at("id"));
   const auto run = find_run(service, request);
   const auto events =
-      run ? service.reader.events(run->seq, after, kEventsPerPage) : std::unexpected(run.error());
+      run ? service.reader.events((*run)->seq, after, kEventsPerPage) : std::unexpected(run.error());
   if (!events) {
     // In the middle of a stream the only honest answer is its end: the reader comes back with Last-Event-ID.
     if (kept) return http::Stream{.data = "", .until = service.clock.now(), .end = true};
@@ -99,7 +99,7 @@ http::Outcome stream(const Service& service, http::Request& request) {
 
   http::Stream piece;
   piece.data = as_stream(*events);
-  piece.end = complete(*run, after);
+  piece.end = complete(**run, after);
   const Instant now = service.clock.now();
   piece.until = events->size() == kEventsPerPage ? now : now + kHeartbeat;
   if (piece.data.empty() && (!kept || request.waited_out)) piece.data = ": waiting\n\n";

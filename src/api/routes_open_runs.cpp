@@ -74,13 +74,13 @@ http::Outcome post_step(const Service& service, http::Request& request) {
   request.watch(request.parameters.at("id"));
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
-  const auto index = index_of(*run, state.step_id);
+  const auto index = index_of(**run, state.step_id);
   if (!index) return failure(step_not_found(state.step_id));
   const Instant now = service.clock.now();
-  if (still_going(run->steps[*index]) && state.until && *state.until > now && !request.waited_out)
+  if (still_going((*run)->steps[*index]) && state.until && *state.until > now && !request.waited_out)
     return http::Park{*state.until};
-  http::Response response = json_response(step_json(*run, *index, now), state.status);
-  response.headers.emplace_back("Location", "/v1/runs/" + run->id + "/steps/" + state.step_id);
+  http::Response response = json_response(step_json(**run, *index, now), state.status);
+  response.headers.emplace_back("Location", "/v1/runs/" + (*run)->id + "/steps/" + state.step_id);
   if (state.status == 200) response.headers.emplace_back("Idempotency-Replayed", "true");
   return response;
 }
@@ -92,13 +92,13 @@ http::Outcome get_step(const Service& service, http::Request& request) {
   request.watch(request.parameters.at("id"));
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
-  const auto index = index_of(*run, request.parameters.at("step"));
+  const auto index = index_of(**run, request.parameters.at("step"));
   if (!index) return failure(step_not_found(request.parameters.at("step")));
   const Instant now = service.clock.now();
-  if (still_going(run->steps[*index])) {
+  if (still_going((*run)->steps[*index])) {
     if (const auto until = wait_until(request, *wait, now)) return http::Park{*until};
   }
-  return json_response(step_json(*run, *index, now));
+  return json_response(step_json(**run, *index, now));
 }
 
 struct Finish {

@@ -1,5 +1,6 @@
 #include "api/cursor.h"
 #include "api/hub.h"
+#include "api/later.h"
 #include "api/reading.h"
 #include "api/render.h"
 #include "api/routes.h"
@@ -51,20 +52,31 @@ Result<Accepted> read_submission(const Service& service, const http::Request& re
   return Accepted{std::move(*planned), std::nullopt};
 }
 
-http::Outcome submit(const Service& service, const http::Request& request) {
-  auto accepted = read_submission(service, request);
-  if (!accepted) return failure(accepted.error());
-  const Result<engine::Submitted> submitted =
-      accepted->before ? *accepted->before : service.commands.submit(std::move(accepted->planned));
+http::Outcome submitted_response(const Service& service, const Result<engine::Submitted>& submitted) {
   if (!submitted) return failure(submitted.error());
-  const auto stored = service.reader.run(submitted->run_id);
-  if (!stored) return failure(stored.error());
-  if (!*stored) return failure(Error{"storage_error", "the run was accepted and can't be read back now", ""});
+  RunPtr run = submitted->run;
+  if (!run) {
+    auto stored = run_by_id(service, submitted->run_id);
+    if (!stored) return failure(stored.error());
+    run = std::move(*stored);
+  }
   http::Response response =
-      json_response(run_json(**stored, service.clock.now()), submitted->replayed ? 200 : 201);
+      json_response(run_json(*run, service.clock.now()), submitted->replayed ? 200 : 201);
   response.headers.emplace_back("Location", "/v1/runs/" + submitted->run_id);
   if (submitted->replayed) response.headers.emplace_back("Idempotency-Replayed", "true");
   return response;
+}
+
+http::Outcome submit(http::Server& server, const Service& service, http::Request& request) {
+  const auto render = [&](const Result<engine::Submitted>& answer) { return submitted_response(service, answer); };
+  if (const auto later = asked_later<engine::Submitted>(request)) return answer_or_park(request, *later, render);
+  auto accepted = read_submission(service, request);
+  if (!accepted) return failure(accepted.error());
+  if (accepted->before) return render(*accepted->before);
+  const auto later = ask_later<engine::Submitted>(server, request, service.clock.now(), [&](auto answer) {
+    service.commands.submit(std::move(accepted->planned), std::move(answer));
+  });
+  return answer_or_park(request, *later, render);
 }
 
 bool nothing_to_wait_for(const run::Run& run) {
@@ -75,14 +87,18 @@ http::Outcome get_run(const Service& service, http::Request& request) {
   if (auto ok = check_query(request, {"wait"}); !ok) return failure(ok.error());
   const auto wait = read_wait(request);
   if (!wait) return failure(wait.error());
-  request.watch(rest_topic(request.parameters.at("id")));
-  const auto run = find_run(service, request);
-  if (!run) return failure(run.error());
+  const std::string& id = request.parameters.at("id");
   const Instant now = service.clock.now();
-  if (!nothing_to_wait_for(*run)) {
+  request.watch(rest_topic(id));
+  if (service.known.moving(id)) {
     if (const auto until = wait_until(request, *wait, now)) return http::Park{*until};
   }
-  return json_response(run_json(*run, now));
+  const auto run = find_run(service, request);
+  if (!run) return failure(run.error());
+  if (!nothing_to_wait_for(**run)) {
+    if (const auto until = wait_until(request, *wait, now)) return http::Park{*until};
+  }
+  return json_response(run_json(**run, now));
 }
 
 Result<ledger::RunFilter> read_filter(const http::Request& request) {
@@ -122,8 +138,9 @@ Result<ledger::RunFilter> read_filter(const http::Request& request) {
 http::Outcome list_runs(const Service& service, const http::Request& request) {
   const auto filter = read_filter(request);
   if (!filter) return failure(filter.error());
-  const auto runs = service.reader.runs(*filter);
+  auto runs = service.reader.runs(*filter);
   if (!runs) return failure(runs.error());
+  for (run::Run& run : *runs) show_storage(service, run);
   const Instant now = service.clock.now();
   const std::string next = runs->size() < filter->limit ? "" : make_cursor('r', {runs->back().seq});
   return json_response(render_page(runs->size(), next,
@@ -142,13 +159,13 @@ http::Outcome list_attempts(const Service& service, const http::Request& request
   }
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
-  const auto rows = service.reader.attempts(run->seq, after_row, *limit);
+  const auto rows = service.reader.attempts((*run)->seq, after_row, *limit);
   if (!rows) return failure(rows.error());
   const Instant now = service.clock.now();
   const std::string next =
       rows->size() < *limit ? "" : make_cursor('a', {after_row + static_cast<std::int64_t>(rows->size())});
   return json_response(render_page(
-      rows->size(), next, [&](json::Writer& w, std::size_t i) { render_attempt(w, *run, (*rows)[i], now); }));
+      rows->size(), next, [&](json::Writer& w, std::size_t i) { render_attempt(w, **run, (*rows)[i], now); }));
 }
 
 http::Outcome cancel_run(const Service& service, const http::Request& request) {
@@ -169,7 +186,7 @@ http::Outcome cancel_run(const Service& service, const http::Request& request) {
 }  // namespace
 
 void add_run_routes(http::Server& server, const Service& service, http::Access access) {
-  server.route("POST", "/v1/runs", access, [&service](http::Request& r) { return submit(service, r); });
+  server.route("POST", "/v1/runs", access, [&server, &service](http::Request& r) { return submit(server, service, r); });
   server.route("GET", "/v1/runs", access, [&service](http::Request& r) { return list_runs(service, r); });
   server.route("GET", "/v1/runs/{id}", access, [&service](http::Request& r) { return get_run(service, r); });
   server.route("GET", "/v1/runs/{id}/attempts", access,

@@ -3,8 +3,10 @@
 #include <optional>
 #include <string>
 
+#include "api/known_runs.h"
 #include "holdfast/core/time.h"
 #include "holdfast/engine/engine.h"
+#include "holdfast/engine/latencies.h"
 #include "holdfast/ledger/ledger.h"
 #include "holdfast/run/plan.h"
 #include "holdfast/tools/catalog.h"
@@ -13,13 +15,14 @@ namespace holdfast::api {
 
 class MetricsRegistry;
 
-/// The engine's commands, waited for. Every function blocks the calling handler until the commit that makes
+/// The engine's commands, waited for. But for submit() every function blocks the calling handler until the commit that makes
 /// its answer true, at most 30 s (`commit_timeout`: the command may still take effect). Thread-safe. Errors
 /// as in engine.h.
 class Commands {
  public:
   virtual ~Commands() = default;
-  [[nodiscard]] virtual Result<engine::Submitted> submit(run::Run planned) = 0;
+  /// The one that holds no thread: `answer` comes from the engine's thread, after the commit.
+  virtual void submit(run::Run planned, engine::Answer<engine::Submitted> answer) = 0;
   /// As engine::Engine::replay().
   [[nodiscard]] virtual Result<std::optional<engine::Submitted>> replay(std::string owner, std::string key,
                                                                         std::string digest) = 0;
@@ -36,6 +39,8 @@ class Commands {
                                                       std::string who, std::string why,
                                                       std::optional<Duration> span) = 0;
   [[nodiscard]] virtual bool ready() const = 0;
+  /// As engine::Engine::storage_ok().
+  [[nodiscard]] virtual bool storage_ok() const = 0;
   /// A consistent copy of the ledger at an absolute path that does not exist yet.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;
 };
@@ -45,8 +50,10 @@ struct Service {
   const Clock& clock;
   Commands& commands;
   ledger::Reader& reader;
+  const KnownRuns& known;
   const tools::Catalog& catalog;
   MetricsRegistry& metrics;
+  const engine::Latencies& latencies;
 
   [[nodiscard]] run::PlanContext plan_context() const;
 };

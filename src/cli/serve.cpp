@@ -14,6 +14,7 @@
 #include "cli/log.h"
 #include "cli/signals.h"
 #include "cli/transports.h"
+#include "core/crash_point.h"
 #include "holdfast/engine/engine.h"
 #include "holdfast/ledger/ledger.h"
 #include "http/server.h"
@@ -51,7 +52,7 @@ struct Process {
         random(system_random()),
         engine(clock, *random, *ledger.ledger, catalog, *transport, hub, metrics, engine_options()),
         commands(engine, *ledger.ledger),
-        service{clock, commands, *ledger.reader, catalog, metrics},
+        service{clock, commands, *ledger.reader, hub.known(), catalog, metrics, engine.latencies()},
         client(http::make_server(clock, listener(catalog.config(), "client", catalog.config().listen))),
         admin(http::make_server(clock, listener(catalog.config(), "admin", catalog.config().admin_listen))) {
     relay.attach(engine);
@@ -106,11 +107,28 @@ void stop(Process& process) {
   process.http_client->stop();
 }
 
-int serve(const std::string& path, const Io& io) {
+/// A kill point is armed only by who asks for it twice: by the variable, and by the flag that production never has.
+Result<void> arm(bool allowed, const Io& io) {
+  const char* wanted = io.env("HOLDFAST_CRASH_AT");
+  if (wanted == nullptr) return {};
+  if (allowed) return arm_crash_point(wanted);
+  return std::unexpected(Error{"bad_crash_point",
+                               "HOLDFAST_CRASH_AT is set, and would kill this process at the named point; it is for tests: unset it, or pass "
+                               "--allow-crash-points",
+                               {}});
+}
+
+struct ServeOptions {
+  std::string config;
+  bool allow_crash_points = false;
+};
+
+int serve(const ServeOptions& options, const Io& io) {
+  if (const auto armed = arm(options.allow_crash_points, io); !armed) return fail(io.err, armed.error(), kBadInput);
   hold_signals();
   raise_descriptor_limit();
   umask(S_IRWXG | S_IRWXO);
-  auto config = tools::load_config(path, io.env);
+  auto config = tools::load_config(options.config, io.env);
   if (!config) return fail(io.err, config.error(), kBadInput);
   start_log(config->secrets);
   auto opened = ledger::open_sqlite(ledger::Options{.path = config->database});
@@ -131,11 +149,12 @@ int serve(const std::string& path, const Io& io) {
 }  // namespace
 
 void add_serve(CLI::App& app, Commands& commands) {
-  auto path = std::make_shared<std::string>();
+  auto options = std::make_shared<ServeOptions>();
   CLI::App& command = *app.add_subcommand("serve", "Run the server");
-  command.add_option("--config", *path, "the configuration")->required()->option_text("FILE");
+  command.add_option("--config", options->config, "the configuration")->required()->option_text("FILE");
+  command.add_flag("--allow-crash-points", options->allow_crash_points, "for tests: let HOLDFAST_CRASH_AT=POINT:N kill the process");
   command.callback(
-      [path, &commands] { commands.action = [path, &commands] { return serve(*path, commands.io); }; });
+      [options, &commands] { commands.action = [options, &commands] { return serve(*options, commands.io); }; });
 }
 
 }  // namespace holdfast::cli

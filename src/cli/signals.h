@@ -2,7 +2,7 @@
 
 namespace holdfast::cli {
 
-/// Blocks SIGTERM and SIGINT in this thread and in those it starts, and ignores SIGPIPE. Call before any
+/// Blocks SIGTERM and SIGINT in this thread and in those it starts, and ignores SIGPIPE and SIGXFSZ. Call before any
 /// thread exists.
 void hold_signals();
 /// Returns when one of them comes. From then on a second one ends the process at once, with 128 plus its

@@ -1,6 +1,7 @@
 // The output gate: everything decided becomes durable as one batch, and only then do effects leave.
 #include <spdlog/spdlog.h>
 
+#include "core/crash_point.h"
 #include "engine/loop.h"
 
 namespace holdfast::engine {
@@ -52,8 +53,11 @@ void Engine::Impl::flush() {
   }
   build_batch();
   gates.collect(batch.breakers, batch.gates);
+  const bool last = draining && flights.empty();
+  if (last || !batch.empty()) latencies.collect(batch.latencies, now, last);
   if (batch.empty())
     return release_effects();  // nothing to store: whoever waits is told what is stored already
+  crash_point(CrashPoint::before_commit);
   const std::size_t size = batch.runs.size() + batch.new_runs.size();
   const auto started = std::chrono::steady_clock::now();
   auto committed = ledger.commit(batch);
@@ -68,36 +72,54 @@ void Engine::Impl::flush() {
   after_commit(*committed);
 }
 
+/// Before anybody is answered: who was told of something finds it counted.
+void Engine::Impl::count_turn() {
+  for (Live* live : dirty) {
+    count(*live);
+    for (std::uint32_t i = 0; i < live->changes.over_budget; ++i) metrics.retry_budget_exhausted();
+    for (const std::uint32_t step : live->changes.degraded)
+      metrics.fallback(live->run.steps[step].spec.server, live->run.steps[step].spec.tool);
+  }
+  for (const Gates::Change& change : gates.take_changes())
+    metrics.circuit(change.server, change.tool, change.state, change.opened);
+  report();
+}
+
 void Engine::Impl::after_commit(const ledger::Committed& proof) {
+  crash_point(CrashPoint::committed);
+  if (!submit_answers.empty()) crash_point(CrashPoint::submit_committed);
+  count_turn();
   for (auto& [run_id, answer] : submit_answers) answer(nullptr);
   submit_answers.clear();
+  if (!outgoing.empty()) crash_point(CrashPoint::answered);
   for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
   outgoing.clear();
   keys.clear();
   audit.clear();
   kept.clear();
   release_effects();
-  report();
   ledger.checkpoint_if_due();
 }
 
 void Engine::Impl::release_effects() {
   for (const tools::CallId id : cancels) transport.cancel(id);
   cancels.clear();
+  if (!answers.empty()) crash_point(CrashPoint::command_committed);
   for (auto& answer : answers) answer(nullptr);
   answers.clear();
   for (Live* live : dirty) {
-    if (live->is_new || !live->changes.empty() || !live->attempts.empty()) observer.run_changed(live->run.id, live->run.settled() || live->run.status == run::RunStatus::unknown);
-    count(*live);
+    if (live->run.settled()) crash_point(CrashPoint::settled);
+    const bool changed = live->is_new || !live->changes.empty() || !live->attempts.empty();
+    const std::string id = live->run.id;
+    const bool rests = live->run.settled() || live->run.status == run::RunStatus::unknown;
     live->is_new = false;
     live->dirty = false;
     live->changes.clear();
     live->attempts.clear();
     live->new_steps.clear();
+    if (live->run.settled() && live->flights == 0) let_go(*live);
+    if (changed) observer.run_changed(id, rests);
   }
-  for (const Gates::Change& change : gates.take_changes())
-    metrics.circuit(change.server, change.tool, change.state, change.opened);
-  forget_settled();
   dirty.clear();
   if (draining && flights.empty()) {
     const std::lock_guard lock(drained_mutex);
@@ -123,6 +145,7 @@ void Engine::Impl::storage_failed(const Error& error) {
   // Rows that gates gave for this batch must be given again.
   for (const Breaker& breaker : batch.breakers) gates.store_again(breaker);
   for (const RateGate& gate : batch.gates) gates.store_again(gate);
+  for (const ledger::LatencyRow& row : batch.latencies) latencies.store_again(row);
   for (auto& [run_id, answer] : submit_answers) {
     answer(&storage_error);
     const auto it = runs.find(run_id);

@@ -1,6 +1,7 @@
 // From a move to a call, and from evidence back to the run.
 #include <algorithm>
 
+#include "core/crash_point.h"
 #include "engine/loop.h"
 #include "holdfast/core/json.h"
 #include "holdfast/run/references.h"
@@ -52,6 +53,18 @@ Result<void> Engine::Impl::freeze(Live& live, std::uint32_t index, const ToolPol
   return {};
 }
 
+/// Why the step is sent again: how its last call ended. From the ledger where that was in an earlier life.
+AttemptClass Engine::Impl::last_class(const Live& live, std::uint32_t index) {
+  if (index < live.last_class.size() && live.last_class[index] != AttemptClass::none)
+    return live.last_class[index];
+  for (std::uint32_t n = live.run.steps[index].rows; n > 0; --n) {
+    const auto stored = ledger.find_attempt(live.run.seq, index, n);
+    if (!stored || !*stored) break;
+    if ((*stored)->kind == AttemptKind::call) return (*stored)->klass;
+  }
+  return AttemptClass::none;
+}
+
 void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) {
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
@@ -59,10 +72,9 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     return run::fail(turn, index, Reason::tool_not_found,
                      "the configuration has no tool " + step.spec.server + "/" + step.spec.tool);
   const ToolPolicy& policy = policy_of(step);
-  const run::Readiness readiness = run::ready(live.run, step, policy, now);
+  const run::Readiness readiness = run::ready(live.run, step, policy, now, latencies.deadline(policy, now));
   switch (readiness.what) {
     case run::Readiness::What::fail:
-      if (readiness.reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
       return run::give_up(turn, index, policy, readiness.reason, readiness.detail);
     case run::Readiness::What::doubt:
       return run::doubt(turn, index, readiness.reason, readiness.detail);
@@ -84,7 +96,8 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     return run::hold(turn, index, {run::WaitFor::slot, std::nullopt});
   }
   if (live.queued) gates.leave_circuit(step.spec.server, {live.run.id, index});
-  const CallDeadline deadline = nest_deadline(policy.deadline, step.spec.deadline, live.run.deadline, now);
+  const CallDeadline deadline =
+      nest_deadline(latencies.deadline(policy, now), step.spec.deadline, live.run.deadline, now);
   Verge verge = gates.ask(policy, readiness.kind, now, deadline.at);
   if (verge.pass == Verge::Pass::closed)
     return closed_circuit(live, index, policy, readiness.kind, std::move(verge));
@@ -92,11 +105,12 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     if (verge.earliest >= live.run.deadline)
       return run::give_up(turn, index, policy, Reason::rate_limited,
                           "the server asked everybody to wait until " + format_rfc3339(verge.earliest) +
-                              ", past the run's deadline");
+                              ", past the run's deadline",
+                          verge.earliest);
     if (*verge.wait.until >= live.run.deadline) verge.wait.until = verge.earliest;
     return run::hold(turn, index, verge.wait);
   }
-  if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(step.wait.what));
+  if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(last_class(live, index)));
   const bool is_write = step.effect == Effect::write;
   run::FrozenRequest request = is_write ? step.write->request : live.requests[index];
   launch(live, index, AttemptKind::call, policy, readiness.kind, std::move(request), deadline,
@@ -108,20 +122,18 @@ void Engine::Impl::closed_circuit(Live& live, std::uint32_t index, const ToolPol
   if (verge.stand_in) send_probe(std::move(*verge.stand_in));
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
-  const std::string until = verge.wait.until && !verge.probing ? format_rfc3339(*verge.wait.until) : std::string{};
+  const std::string until =
+      verge.wait.until && !verge.probing ? format_rfc3339(*verge.wait.until) : std::string{};
   const std::string detail = "the circuit of " + policy.server + "/" + policy.tool +
                              (verge.probing ? " is half open and a probe decides" : " is open") +
                              (until.empty() ? "" : " until " + until) +
                              (verge.cause.empty() ? "" : " (" + verge.cause + ")");
   const bool too_late = !verge.probing && verge.wait.until && *verge.wait.until >= live.run.deadline;
   const bool has_fallback = step.effect == Effect::read && policy.fallback.has_value();
-  if (has_fallback) return run::give_up(turn, index, policy, Reason::circuit_open, detail);
-  if (step.spec.on_circuit_open == run::OnCircuitOpen::fail || too_late) {
-    run::fail(turn, index, Reason::circuit_open, detail);
-    if (step.status == run::StepStatus::failed)
-      step.advice = advice(Reason::circuit_open, policy.server + "/" + policy.tool, until);
-    return;
-  }
+  if (has_fallback)
+    return run::give_up(turn, index, policy, Reason::circuit_open, detail, verge.wait.until);
+  if (step.spec.on_circuit_open == run::OnCircuitOpen::fail || too_late)
+    return run::fail(turn, index, Reason::circuit_open, detail, verge.wait.until);
   live.queued = true;
   gates.wait_for_circuit(policy, {live.run.id, index}, kind, verge.by_server);
   run::hold(turn, index, verge.wait);
@@ -169,7 +181,8 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index, bool from_queue)
     return later(kCheckPause);
   }
   const Instant limit = now < live.run.deadline ? live.run.deadline : kEndOfTime;
-  const CallDeadline deadline = nest_deadline(config->policy.deadline, std::nullopt, limit, now);
+  const CallDeadline deadline =
+      nest_deadline(latencies.deadline(config->policy, now), std::nullopt, limit, now);
   Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at);
   if (verge.pass != Verge::Pass::go)
     return later(verge.wait.until ? std::clamp(*verge.wait.until - now, kCheckDelay, kCheckPause)
@@ -220,6 +233,9 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
   else
     gates.settle(flight.permit, *flight.called, judgement,
                  retry_after_wait(evidence.retry_after, evidence.date, now), now);
+  const Sample sample = sample_of(flight.attempt.kind, flight.attempt.clipped, evidence, judgement);
+  latencies.add(*flight.called, sample,
+                sample == Sample::gave_up ? flight.attempt.deadline : now - flight.attempt.started_at, now);
   const ToolPolicy& policy = policy_of(step);
   const bool interrupted = draining && evidence.failure == Failure::cancelled && flight.kind == Kind::read &&
                            !live.run.cancel_requested;
@@ -232,19 +248,22 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
         break;
       case AttemptKind::fallback:
         run::absorb_fallback(turn, index, flight.attempt, evidence, judgement);
-        if (step.degraded) metrics.fallback(step.spec.server, step.spec.tool);
         break;
       default:
         run::absorb_call(turn, index, flight.attempt, evidence, judgement, policy);
     }
   keep_answer(flight, evidence, judgement);
-  if (live.run.steps[index].reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
+  if (flight.attempt.kind == AttemptKind::call) {
+    live.last_class.resize(std::max(live.last_class.size(), live.run.steps.size()));
+    live.last_class[index] = flight.attempt.klass;
+  }
   live.attempts.push_back(flight.attempt);
 }
 
 void Engine::Impl::call_finished(tools::CallId id, Evidence evidence) {
   const auto it = flights.find(id);
   if (it == flights.end()) return probe_finished(id, evidence);
+  crash_point(CrashPoint::before_absorb);
   Flight flight = std::move(it->second);
   flights.erase(it);
   Live& live = *flight.live;

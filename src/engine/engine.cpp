@@ -55,12 +55,12 @@ void record(Engine::Impl& impl, std::string who, std::string action, std::string
   impl.audit.push_back(std::move(entry));
 }
 
-std::move_only_function<void(const Error*)> told(Answer<Submitted> answer, Submitted value) {
-  return [a = std::move(answer), v = std::move(value)](const Error* error) mutable {
-    if (error != nullptr)
-      a(std::unexpected(*error));
-    else
-      a(std::move(v));
+/// `live`: of a new run, which its own answer carries; it is in memory until that answer has been given.
+std::move_only_function<void(const Error*)> told(Answer<Submitted> answer, Submitted value, const Live* live) {
+  return [a = std::move(answer), v = std::move(value), live](const Error* error) mutable {
+    if (error != nullptr) return a(std::unexpected(*error));
+    if (live != nullptr) v.run = std::make_shared<const run::Run>(live->run);
+    a(std::move(v));
   };
 }
 
@@ -81,7 +81,7 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
     if (known && impl.keys.contains(key)) {
       // Its run is of this very turn: if that can't be stored, neither is this answer true.
       impl.submit_answers.emplace_back(known->run_id,
-                                       told(std::move(answer), Submitted{known->run_id, true}));
+                                       told(std::move(answer), Submitted{known->run_id, true}, nullptr));
       return;
     }
     if (known) return impl.reply<Submitted>(answer, Submitted{known->run_id, true});
@@ -98,7 +98,7 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
   run::submitted(turn);
   impl.mark(ref);
   impl.advance(ref);
-  impl.submit_answers.emplace_back(id, told(std::move(answer), Submitted{id, false}));
+  impl.submit_answers.emplace_back(id, told(std::move(answer), Submitted{id, false}, &ref));
 }
 
 }  // namespace
@@ -123,8 +123,14 @@ std::optional<Instant> Engine::turn() {
 void Engine::drain() {
   impl_->drain();
 }
+const Latencies& Engine::latencies() const {
+  return impl_->latencies;
+}
 bool Engine::ready() const {
   return impl_->storage_ok && !impl_->draining && !impl_->stop;
+}
+bool Engine::storage_ok() const {
+  return impl_->storage_ok;
 }
 
 Result<void> Engine::start() {

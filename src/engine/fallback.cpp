@@ -76,7 +76,6 @@ void Engine::Impl::answer_from_kept(run::Turn& turn, std::uint32_t index, const 
   // After a wall clock that was set back nobody knows how old it is.
   if (age.count() < 0) return without("the last good answer is dated after now, so its age is not known");
   const std::string source = policy.server + "/" + policy.tool;
-  metrics.fallback(policy.server, policy.tool);
   run::degrade(turn, index, (**found).result,
                "the last good answer of " + source + ", " + age_text(age) + " old, stands in: " + step.detail);
 }
@@ -91,7 +90,6 @@ void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
     case FallbackRule::Source::cached:
       return answer_from_kept(turn, index, policy);
     case FallbackRule::Source::fixed:
-      metrics.fallback(policy.server, policy.tool);
       return run::degrade(turn, index, rule.value, "the configured value stands in: " + step.detail);
     case FallbackRule::Source::tool:
       return ask_instead(live, index, rule);
@@ -114,7 +112,7 @@ void Engine::Impl::ask_instead(Live& live, std::uint32_t index, const FallbackRu
   if (!request) return without(request.error().message);
   if (!gates.slot_free(rule.server)) return without("all its slots are taken");
   const CallDeadline deadline =
-      nest_deadline(config->policy.deadline, step.spec.deadline, live.run.deadline, now);
+      nest_deadline(latencies.deadline(config->policy, now), step.spec.deadline, live.run.deadline, now);
   Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at);
   if (verge.pass != Verge::Pass::go)
     return without(verge.pass == Verge::Pass::wait ? "it asked everybody to wait" : "its circuit is open");

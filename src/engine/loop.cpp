@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/crash_point.h"
+
 namespace holdfast::engine {
 
 namespace {
@@ -45,7 +47,7 @@ Result<Live*> Engine::Impl::find_any(std::string_view run_id) {
   live->is_counted = true;
   Live* raw = live.get();
   runs.emplace(raw->run.id, std::move(live));
-  mark(*raw);  // so that forget_settled() sees it
+  mark(*raw);  // so that it is let go at the end of the turn
   return raw;
 }
 
@@ -63,13 +65,11 @@ void Engine::Impl::schedule(Live& live) {
   if (wake) timers.insert({wake->ms, live.run.id});
 }
 
-void Engine::Impl::forget_settled() {
-  for (Live* live : dirty) {
-    if (!live->run.settled() || live->flights != 0) continue;
-    if (live->wake) timers.erase({live->wake->ms, live->run.id});
-    if (live->queued) gates.forget(live->run.id);
-    runs.erase(std::string(live->run.id));
-  }
+void Engine::Impl::let_go(Live& live) {
+  if (live.wake) timers.erase({live.wake->ms, live.run.id});
+  if (live.queued) gates.forget(live.run.id);
+  const auto node = runs.extract(live.run.id);
+  observer.run_left(std::move(live.run));
 }
 
 void Engine::Impl::advance(Live& live) {
@@ -109,6 +109,7 @@ Result<void> Engine::Impl::load() {
   auto opened = ledger.load_open();
   if (!opened) return std::unexpected(opened.error());
   gates.load(std::move(opened->breakers), std::move(opened->gates));
+  latencies.load(opened->latencies, now);
   std::unordered_map<std::int64_t, Live*> by_seq;
   std::vector<Live*> loaded;
   for (run::Run& stored : opened->runs) {
@@ -138,9 +139,10 @@ Result<void> Engine::Impl::load() {
     count(*live);
   }
   serve_waiters();
+  crash_point(CrashPoint::loaded);
   flush();
   if (!storage_ok) return std::unexpected(storage_error);
-  report();
+  count_turn();
   return {};
 }
 
@@ -179,6 +181,7 @@ void Engine::Impl::drain() {
   if (!thread.joinable()) return;
   const Instant end = clock.now() + options.shutdown_grace;
   draining = true;
+  crash_point(CrashPoint::draining);
   // Reads and checks are given up at once; they start again in the next life.
   inbox.post_evidence([this] {
     for (const auto& [id, flight] : flights)
@@ -191,6 +194,7 @@ void Engine::Impl::drain() {
   stop = true;
   inbox.nudge();
   thread.join();
+  crash_point(CrashPoint::drained);
 }
 
 }  // namespace holdfast::engine

@@ -15,6 +15,7 @@
 #include "engine/outgoing.h"
 #include "holdfast/core/ids.h"
 #include "holdfast/engine/engine.h"
+#include "holdfast/engine/latencies.h"
 #include "holdfast/run/machine.h"
 
 namespace holdfast::engine {
@@ -25,6 +26,7 @@ struct Live {
   run::Changes changes;
   std::vector<run::Attempt> attempts;        // rows of this turn
   std::vector<std::uint32_t> new_steps;      // added to an open run this turn
+  std::vector<AttemptClass> last_class;      // of each step's last call in this life
   std::vector<run::FrozenRequest> requests;  // of reads, by step; a write's is in the ledger
   bool is_new = false;
   bool dirty = false;
@@ -82,10 +84,12 @@ struct Engine::Impl {
   Live* find(std::string_view run_id);
   /// A run that is not open any more, for the time of one command; nullptr when it does not exist.
   Result<Live*> find_any(std::string_view run_id);
-  void forget_settled();
+  /// Settled, committed and with no call out: the ledger has it.
+  void let_go(Live& live);
 
   // --- dispatch.cpp ---
   void start_step(Live& live, std::uint32_t step, bool from_queue = false);
+  [[nodiscard]] AttemptClass last_class(const Live& live, std::uint32_t step);
   void ask_checks(Live& live);
   void start_check(Live& live, std::uint32_t step, bool from_queue = false);
   [[nodiscard]] Result<void> freeze(Live& live, std::uint32_t step, const ToolPolicy& policy);
@@ -122,6 +126,7 @@ struct Engine::Impl {
   void after_commit(const ledger::Committed& proof);
   void release_effects();
   void storage_failed(const Error& error);
+  void count_turn();
   void count(Live& live);
   void report();
 
@@ -149,6 +154,7 @@ struct Engine::Impl {
   std::vector<Inbox::Item> items;
   RunIds ids;
   Gates gates;
+  Latencies latencies;
   std::unordered_map<std::string, std::unique_ptr<Live>> runs;
   std::set<std::pair<std::int64_t, std::string>> timers;  // (instant, run id)
   std::unordered_map<tools::CallId, Flight> flights;

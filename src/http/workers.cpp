@@ -59,7 +59,9 @@ void Workers::submit(std::unique_ptr<Exchange> exchange) {
 bool Workers::relieve() {
   const std::scoped_lock lock(mutex_);
   if (jobs_.empty() || idle_ > 0 || threads_.size() >= most_) return false;
-  if (std::chrono::steady_clock::now() - jobs_.front().since >= kPatience) start_one();
+  // Work that waits while others are taken is a busy machine's, and another thread would only make it busier.
+  const auto now = std::chrono::steady_clock::now();
+  if (now - std::max(jobs_.front().since, last_taken_) >= kPatience) start_one();
   return true;
 }
 
@@ -85,6 +87,7 @@ void Workers::work() {
       if (jobs_.empty()) return;
       exchange = std::move(jobs_.front().exchange);
       jobs_.pop_front();
+      last_taken_ = std::chrono::steady_clock::now();
     }
     Step step = processor.run(*exchange);
     send_now(*exchange, step.bytes);

@@ -26,7 +26,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   void submit(std::unique_ptr<Exchange> exchange);
-  /// Starts another thread when work has waited too long for one. True while it should be asked again soon.
+  /// Starts another thread when work waits and none has been taken for too long: every handler blocks. True while it should be asked again soon.
   [[nodiscard]] bool relieve();
   /// Runs what is queued and ends the threads.
   void stop();
@@ -46,6 +46,7 @@ class Workers {
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<Job> jobs_;
+  std::chrono::steady_clock::time_point last_taken_;
   std::size_t idle_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

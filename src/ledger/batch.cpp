@@ -13,6 +13,7 @@ void Batch::clear() {
   gates.clear();
   answers.clear();
   audit.clear();
+  latencies.clear();
   probe = false;
 }
 

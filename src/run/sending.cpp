@@ -22,13 +22,16 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
   step.in_flight_kind = kind;
   step.sent_at = turn.now;
   turn.changes.touch(index);
-  turn.changes.run = true;
   if (kind == AttemptKind::check) return attempt;
   step.status = StepStatus::running;
   step.wait = {};
   if (kind == AttemptKind::fallback) return attempt;
   step.reason = Reason::none;
-  if (attempt.counted && ++step.attempts > 1) ++turn.run.retry_spent;
+  step.advice.clear();
+  if (attempt.counted && ++step.attempts > 1) {
+    ++turn.run.retry_spent;
+    turn.changes.run = true;
+  }
   if (step.effect == Effect::write) {
     Write& write = ensure_write(turn.run, index);
     if (!write.first_sent_at) write.first_sent_at = turn.now;
@@ -50,7 +53,8 @@ Kind kind_of(const Step& step, const ToolPolicy& policy) {
   return policy.kind();
 }
 
-Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now) {
+Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now,
+                std::optional<Duration> tool_deadline) {
   Readiness r;
   r.kind = kind_of(step, policy);
   if (step.effect == Effect::read && policy.effect == Effect::write && policy.declared) {
@@ -97,7 +101,8 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
                " is spent; the last attempt: " + step.detail;
     return r;
   }
-  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
+  const Duration allowed = tool_deadline.value_or(policy.deadline);
+  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, allowed) : allowed;
   const Duration left = run.deadline - now;
   if (!enough_time(r.kind, own, left)) {
     r.what = Readiness::What::fail;

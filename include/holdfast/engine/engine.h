@@ -24,6 +24,7 @@ using Answer = std::move_only_function<void(Result<T>)>;
 struct Submitted {
   std::string run_id;
   bool replayed = false;  // the key was known and the request is the same
+  std::shared_ptr<const run::Run> run = nullptr;  // a new run as it was committed; null for a replay
 };
 struct StepAdded {
   bool replayed = false;
@@ -37,6 +38,9 @@ class Observer {
   /// block.
   /// `rests`: it is settled, or unknown: nothing more comes by itself.
   virtual void run_changed(std::string_view run_id, bool rests) = 0;
+  /// A settled run leaves the engine's memory: its state as committed. Before run_changed() of the same commit; also
+  /// after a command that looked at a settled run and changed nothing.
+  virtual void run_left(run::Run run) = 0;
 };
 
 /// Runs that are not settled, by status.
@@ -60,6 +64,8 @@ class Metrics {  // implemented by api/, called on the engine's thread; must not
                       std::optional<Instant> oldest_unknown, std::optional<Instant> oldest_attempt,
                       Instant last_progress, std::uint64_t wal_bytes) = 0;
 };
+
+class Latencies;
 
 struct Options {
   std::size_t inbox = 10'000;  // commands waiting; more are answered `overloaded` (503)
@@ -115,8 +121,13 @@ class Engine final : public tools::CallSink {
   /// `tool_not_found`.
   void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
                      std::optional<Duration> span, Answer<Breaker> answer);
+  /// Service times and the deadlines in force. Lives as long as the engine; thread-safe.
+  [[nodiscard]] const Latencies& latencies() const;
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
+  /// False from a commit that failed for want of storage until one succeeds: no run moves meanwhile, and what
+  /// the ledger says of them is what was true before. Any thread.
+  [[nodiscard]] bool storage_ok() const;
 
   void finished(tools::CallId id, Evidence evidence) override;
   void late(tools::CallId id, Evidence evidence) override;

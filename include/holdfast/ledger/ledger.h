@@ -8,7 +8,9 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/policy/breaker.h"
+#include "holdfast/policy/latency_window.h"
 #include "holdfast/policy/rate_gate.h"
+#include "holdfast/policy/sized_deadline.h"
 #include "holdfast/run/run.h"
 
 namespace holdfast::ledger {
@@ -32,6 +34,13 @@ struct CachedAnswer {
   std::string result;  // JSON text as received
 };
 
+/// One slice of a tool's service times. Losing some is no harm: they are measured again.
+struct LatencyRow {
+  std::string server, tool;
+  LatencySlice slice;
+  std::optional<SizedDeadline> sized;  // the deadline in force when the row was made
+};
+
 /// Everything decided in one turn of the loop, as pointers to the engine's own values: nothing is copied. The
 /// pointees must live until commit() has returned. Within a batch, order: inserts of runs, then of steps,
 /// then updates, then attempts and events.
@@ -53,12 +62,13 @@ struct Batch {
   /// Each replaces the one before it. The ledger keeps 10,000 and 64 MiB in all; the oldest goes first.
   std::vector<CachedAnswer> answers;
   std::vector<AuditEntry> audit;
+  std::vector<LatencyRow> latencies;  // upserted
   bool probe = false;  // write although there is nothing to store: can the storage be written again?
 
   [[nodiscard]] bool empty() const {
     return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
            attempts.empty() && events.empty() && breakers.empty() && gates.empty() && answers.empty() &&
-           audit.empty();
+           audit.empty() && latencies.empty();
   }
   void clear();
 };
@@ -90,6 +100,7 @@ class Ledger {
     std::vector<run::Attempt> in_flight;
     std::vector<Breaker> breakers;
     std::vector<RateGate> gates;
+    std::vector<LatencyRow> latencies;
   };
   [[nodiscard]] virtual Result<Open> load_open() = 0;
   /// A run by id, with its steps and writes, as committed; nullopt when there is none. Engine thread only

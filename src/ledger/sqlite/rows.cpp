@@ -96,6 +96,9 @@ void add_writing(Sql& s) {
   s.insert_event = insert("events", "run_seq, seq, at, type, step, data");
   s.put_breaker = upsert("breakers", "server, tool", {}, kBreakerState);
   s.put_gate = upsert("rate_gates", "server", {}, "until, hits");
+  s.put_latency =
+      upsert("latency_windows", "server, tool, slot", {}, "start, samples, sized_deadline, sized_since");
+  s.forget_latencies = "DELETE FROM latency_windows WHERE start <= ?";
   s.insert_audit = insert("audit", "at, who, action, subject, why, data");
   // The row that is replaced goes first, so that the new one stands behind all others.
   s.put_answer = "INSERT OR REPLACE" +
@@ -138,6 +141,7 @@ void add_steps(Sql& s) {
 void add_attempts(Sql& s) {
   const std::string columns = joined("step, n", kAttemptState);
   s.attempt = select(columns, "FROM attempts WHERE run_seq = ? AND step = ? AND n = ?");
+  s.newest_event = "SELECT max(seq) FROM events WHERE run_seq = ?";
   s.in_flight =
       select(columns, "FROM attempts WHERE run_seq = ? AND delivery = 'in_flight' ORDER BY step, n");
   s.attempts = select(
@@ -160,6 +164,9 @@ void add_other_reading(Sql& s) {
       rest;
   s.breakers = select(joined("server, tool", kBreakerState), "FROM breakers ORDER BY server, tool");
   s.gates = "SELECT server, until, hits FROM rate_gates ORDER BY server";
+  s.latencies =
+      "SELECT server, tool, slot, start, samples, sized_deadline, sized_since FROM latency_windows"
+      " ORDER BY server, tool, start";
   s.audit =
       "SELECT seq, at, who, action, subject, why, data FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?";
 }

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "core/crash_point.h"
 #include "ledger/sqlite/backup.h"
 #include "ledger/sqlite/insert.h"
 #include "ledger/sqlite/load.h"
@@ -38,7 +39,7 @@ SqliteLedger::SqliteLedger(std::string path, Lock lock, const Tuning& tuning)
     : lock_(std::move(lock)),
       path_(std::move(path)),
       tuning_(tuning),
-      connection_(path_, Role::writer, tuning.writer_cache_kib),
+      connection_(path_, Role::writer, tuning.writer_cache_kib, tuning.vfs),
       due_at_(tuning.checkpoint_frames) {
   make_durable(connection_);
   if (tuning.max_pages > 0)
@@ -55,6 +56,7 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
     std::int64_t seq = first_new;
     for (run::Run* run : batch.new_runs) run->seq = seq++;
     write(batch, first_new);
+    crash_point(CrashPoint::in_commit);
     connection_.statement(sql().commit).run();
     next_run_ = seq;
     return committed();
@@ -95,6 +97,7 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
     trim_answers(connection_, *answers_, {tuning_.max_answers, tuning_.max_answer_bytes});
   }
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
+  put_latencies(connection_, batch.latencies);
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
@@ -142,6 +145,7 @@ Result<Ledger::Open> SqliteLedger::load_open() {
     }
     open.breakers = load_breakers(connection_);
     open.gates = load_gates(connection_);
+    open.latencies = load_latencies(connection_);
     return open;
   });
 }
@@ -196,9 +200,11 @@ void SqliteLedger::checkpoint(int mode) {
   constexpr int kWriterWaitMs = 2'000;
   int in_wal = -1;
   int moved = -1;
+  crash_point(CrashPoint::checkpoint_begun);
   sqlite3_busy_timeout(connection_.handle(), kReaderWaitMs);
   const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, mode, &in_wal, &moved);
   sqlite3_busy_timeout(connection_.handle(), kWriterWaitMs);
+  crash_point(CrashPoint::checkpoint_done);
   if (code == SQLITE_OK && in_wal == 0) frames_ = 0;  // truncated
   frames_at_checkpoint_ = frames_;
   due_at_ = frames_ + tuning_.checkpoint_frames;

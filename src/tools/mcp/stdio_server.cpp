@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include "core/crash_point.h"
 #include "tools/mcp/http_messages.h"
 
 namespace holdfast::tools::mcp {
@@ -255,6 +256,7 @@ void StdioServer::flush() {
       Flight& flight = flights_.at(*frame.call);
       flight.sent_bytes = frame.sent;
       if (whole) flight.stage = Flight::Stage::out;
+      if (whole) crash_point(CrashPoint::frame_sent);
     }
     if (whole) frames_.pop_front();
   }

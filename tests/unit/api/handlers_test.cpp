@@ -2,7 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "api/hub.h"
+#include "api/later.h"
 #include "api/metrics.h"
+#include "api/render.h"
 #include "api/routes.h"
 
 using namespace holdfast;
@@ -22,7 +24,8 @@ struct FakeServer final : http::Server {
     handlers[{std::move(method), std::move(pattern)}] = std::move(handler);
   }
   [[nodiscard]] Result<std::string> listen() override { return "nowhere"; }
-  void wake(std::string_view) override {}
+  void wake(std::string_view topic) override { woken.emplace_back(topic); }
+  std::vector<std::string> woken;
   void stop_accepting() override {}
   void stop() override {}
 };
@@ -75,12 +78,16 @@ struct FakeCommands final : api::Commands {
   engine::Engine::Verdict verdict;
   std::string owner = "nobody asked", forced;
   int calls = 0;
-  bool is_ready = true;
+  bool is_ready = true, has_storage = true, is_slow = false;
+  engine::Answer<engine::Submitted> later;
 
-  [[nodiscard]] Result<engine::Submitted> submit(run::Run run) override {
+  void submit(run::Run run, engine::Answer<engine::Submitted> answer) override {
     ++calls;
     planned = std::move(run);
-    return submitted;
+    if (is_slow)
+      later = std::move(answer);
+    else
+      answer(submitted);
   }
   [[nodiscard]] Result<engine::StepAdded> add_step(std::string, std::string, std::string, std::string,
                                                    engine::Engine::Bind) override {
@@ -114,6 +121,7 @@ struct FakeCommands final : api::Commands {
     return Breaker{.server = server, .tool = tool};
   }
   [[nodiscard]] bool ready() const override { return is_ready; }
+  [[nodiscard]] bool storage_ok() const override { return has_storage; }
   [[nodiscard]] Result<void> backup(const std::string&) override {
     ++calls;
     return done;
@@ -138,7 +146,9 @@ struct World {
   FakeCommands commands;
   tools::Catalog catalog{config()};
   api::MetricsRegistry metrics{clock};
-  api::Service service{clock, commands, reader, catalog, metrics};
+  api::KnownRuns known;
+  engine::Latencies latencies;
+  api::Service service{clock, commands, reader, known, catalog, metrics, latencies};
   FakeServer server;
   std::any state;
   std::vector<std::string> watched;
@@ -194,9 +204,59 @@ TEST_CASE("a submission is 201 with its place, a repeated one 200 and marked") {
   CHECK(world.commands.planned.owner == "nightly");
   CHECK(world.commands.planned.submit_key == "k1");
   world.commands.submitted = engine::Submitted{kRun, true};
+  world.state.reset();
   response = world.answer("POST", "/v1/runs", request);
   CHECK(response.status == 200);
   CHECK(response.headers.back() == std::pair<std::string, std::string>{"Idempotency-Replayed", "true"});
+}
+
+TEST_CASE("a submission holds no thread while its commit is under way") {
+  World world;
+  world.commands.is_slow = true;
+  auto request = world.request({}, kSubmission);
+  auto outcome = world.call("POST", "/v1/runs", request);
+  REQUIRE(std::holds_alternative<http::Park>(outcome));
+  CHECK(std::get<http::Park>(outcome).until == world.clock.at + api::kLongestCommit);
+  REQUIRE(world.watched.size() == 1);
+
+  request.resumed = true;  // woken by something else: it goes on waiting and asks nothing twice
+  CHECK(std::holds_alternative<http::Park>(world.call("POST", "/v1/runs", request)));
+  CHECK(world.commands.calls == 1);
+
+  world.commands.later(engine::Submitted{kRun, false});
+  CHECK(world.server.woken == world.watched);
+  outcome = world.call("POST", "/v1/runs", request);
+  REQUIRE(std::holds_alternative<http::Response>(outcome));
+  CHECK(std::get<http::Response>(outcome).status == 201);
+  CHECK(world.commands.calls == 1);
+}
+
+TEST_CASE("a submission whose commit takes too long says that it may still take effect") {
+  World world;
+  world.commands.is_slow = true;
+  auto request = world.request({}, kSubmission);
+  REQUIRE(std::holds_alternative<http::Park>(world.call("POST", "/v1/runs", request)));
+  request.waited_out = true;
+  const auto response = std::get<http::Response>(world.call("POST", "/v1/runs", request));
+  CHECK(response.status == 503);
+  CHECK(says(response, "commit_timeout"));
+}
+
+TEST_CASE("who waits for a run that is known to move is parked without a look at the ledger") {
+  World world;
+  world.known.changed(kRun, false);
+  world.reader.stored.clear();
+  auto request = world.request();
+  request.query.emplace("wait", "30s");
+  CHECK(std::holds_alternative<http::Park>(world.call("GET", "/v1/runs/{id}", request)));
+  run::Run settled;
+  settled.id = kRun;
+  settled.status = run::RunStatus::succeeded;
+  world.known.settled(settled);
+  world.known.changed(kRun, true);
+  const auto response = std::get<http::Response>(world.call("GET", "/v1/runs/{id}", request));
+  CHECK(response.status == 200);
+  CHECK(says(response, "\"settled\":true"));
 }
 
 TEST_CASE("a submission that is refused reaches no engine") {
@@ -229,6 +289,7 @@ TEST_CASE("what the engine refuses has its status and says when to come again") 
                                            {"storage_full", 507, true},
                                            {"commit_timeout", 503, true}}) {
     world.commands.submitted = std::unexpected(Error{code, "because", ""});
+    world.state.reset();
     const auto response = world.answer("POST", "/v1/runs", world.request({}, kSubmission));
     INFO(code);
     CHECK(response.status == status);
@@ -258,6 +319,29 @@ TEST_CASE("a run is waited for until it settles, needs a person, or the wait is 
   world.run().status = run::RunStatus::running;
   request.waited_out = true;
   CHECK(std::holds_alternative<http::Response>(world.call("GET", "/v1/runs/{id}", request)));
+}
+
+TEST_CASE("while the ledger can't be written an open run is shown as waiting for storage") {
+  World world;
+  const std::string held = R"("waiting":{"for":"storage","until":null})";
+  world.commands.has_storage = false;
+  for (const auto status : {run::RunStatus::queued, run::RunStatus::running, run::RunStatus::waiting}) {
+    world.run().status = status;
+    const auto shown = world.answer("GET", "/v1/runs/{id}", world.request());
+    CHECK(says(shown, R"("status":"waiting")"));
+    CHECK(says(shown, held));
+    CHECK(says(shown, R"("settled":false)"));
+  }
+  for (const auto status : {run::RunStatus::unknown, run::RunStatus::succeeded, run::RunStatus::cancelled}) {
+    world.run().status = status;
+    CHECK_FALSE(says(world.answer("GET", "/v1/runs/{id}", world.request()), held));
+  }
+  world.run().status = run::RunStatus::running;
+  auto poll = world.request();
+  poll.query.emplace("wait", "30s");
+  CHECK(std::holds_alternative<http::Park>(world.call("GET", "/v1/runs/{id}", poll)));  // it ends by itself
+  world.commands.has_storage = true;
+  CHECK_FALSE(says(world.answer("GET", "/v1/runs/{id}", world.request()), held));
 }
 
 TEST_CASE("a client token lists and cancels its own runs only") {
@@ -390,6 +474,30 @@ TEST_CASE("a circuit is forced with a reason") {
   CHECK(says(world.answer("POST", "/v1/breakers/{server}/close",
                           world.request({{"server", "api"}}, R"({"reason":"x","for":"1h"})")),
              "unknown_member"));
+}
+
+TEST_CASE("tools show what was measured, what is in force, and a suggestion") {
+  World world;
+  const auto entry = [&] { return world.answer("GET", "/v1/tools", world.request({})).body; };
+  const ToolPolicy policy = world.catalog.find("api", "w")->policy;
+  CHECK(entry().find(R"("samples":0,"timeouts":0,"p50_ms":null,"p95_ms":null,"p99_ms":null,"suggested_deadline_ms":null,"measured":false)") !=
+        std::string::npos);
+  CHECK(entry().find(R"("deadline_ms":3000,"sized":null)") != std::string::npos);
+  for (int i = 0; i < 995; ++i)
+    world.latencies.add(policy, Sample::answered, Duration{20 + i % 2}, world.clock.now());
+  for (int i = 0; i < 5; ++i) world.latencies.add(policy, Sample::gave_up, Duration{3'000}, world.clock.now());
+  world.latencies.add(policy, Sample::none, Duration{3'000}, world.clock.now());
+  CHECK(entry().find(R"("samples":1000,"timeouts":5,"p50_ms":21,"p95_ms":21,"p99_ms":21,"suggested_deadline_ms":100,"measured":true)") !=
+        std::string::npos);
+
+  tools::ToolConfig tool;
+  tool.policy = policy;
+  tool.policy.sized = AutoDeadline{.percentile = 99.9, .factor = 1.5};
+  std::string text;
+  json::Writer w(text);
+  api::render_tool(w, tool, {}, {Duration{30'000}, false});
+  CHECK(text.find(R"("deadline_ms":30000,"sized":{"percentile":99.9,"factor":1.5,"floor_ms":1000,"ceiling_ms":30000,"samples_needed":10000,"from_samples":false})") !=
+        std::string::npos);
 }
 
 TEST_CASE("health is always there, readiness is the engine's word, and tools never called are marked") {

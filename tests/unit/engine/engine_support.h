@@ -46,7 +46,7 @@ class NoMetrics final : public engine::Metrics {
  public:
   void attempt_finished(std::string_view, std::string_view, AttemptClass, double, bool) override {}
   void run_settled(run::RunStatus) override {}
-  void retried(Reason, std::string_view) override {}
+  void retried(Reason, std::string_view why) override { retries.emplace_back(why); }
   void retry_budget_exhausted() override {}
   void late_answer() override { ++late_answers; }
   void fallback(std::string_view, std::string_view) override { ++fallbacks; }
@@ -58,6 +58,7 @@ class NoMetrics final : public engine::Metrics {
     unknown_writes = unknown;
   }
   int commits = 0, late_answers = 0, fallbacks = 0;
+  std::vector<std::string> retries;
   engine::RunsByStatus open;
   std::uint64_t unknown_writes = 0;
 };
@@ -65,7 +66,9 @@ class NoMetrics final : public engine::Metrics {
 class NoObserver final : public engine::Observer {
  public:
   void run_changed(std::string_view id, bool) override { changed.emplace_back(id); }
+  void run_left(run::Run run) override { left.push_back(std::move(run)); }
   std::vector<std::string> changed;
+  std::vector<run::Run> left;
 };
 
 /// The real ledger, with a switch that makes commits fail.
