@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostLingering = 10'000;
 constexpr Duration kCheckDelay{500};
+constexpr Duration kCheckPause{30'000};  // at most, between two looks at a gate; a slot's queue calls sooner
 
 }  // namespace
 
@@ -97,16 +98,19 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     if (step.wait.what != run::WaitFor::slot) gates.queue_for_slot(step.spec.server, {live.run.id, index});
     return run::hold(turn, index, {run::WaitFor::slot, std::nullopt});
   }
+  if (live.queued) gates.leave_circuit(step.spec.server, {live.run.id, index});
   const CallDeadline deadline =
       nest_deadline(latencies.deadline(policy, now), step.spec.deadline, live.run.deadline, now);
-  Verge verge = gates.ask(policy, readiness.kind, now, deadline.at + kProbeGrace);
-  if (verge.pass == Verge::Pass::closed) return closed_circuit(live, index, policy, readiness.kind, verge);
+  Verge verge = gates.ask(policy, readiness.kind, now, deadline.at);
+  if (verge.pass == Verge::Pass::closed)
+    return closed_circuit(live, index, policy, readiness.kind, std::move(verge));
   if (verge.pass == Verge::Pass::wait) {
-    if (*verge.wait.until >= live.run.deadline)
+    if (verge.earliest >= live.run.deadline)
       return run::give_up(turn, index, policy, Reason::rate_limited,
-                          "the server asked everybody to wait until " + format_rfc3339(*verge.wait.until) +
+                          "the server asked everybody to wait until " + format_rfc3339(verge.earliest) +
                               ", past the run's deadline",
-                          *verge.wait.until);
+                          verge.earliest);
+    if (*verge.wait.until >= live.run.deadline) verge.wait.until = verge.earliest;
     return run::hold(turn, index, verge.wait);
   }
   if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(last_class(live, index)));
@@ -117,14 +121,17 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
 }
 
 void Engine::Impl::closed_circuit(Live& live, std::uint32_t index, const ToolPolicy& policy, Kind kind,
-                                  const Verge& verge) {
+                                  Verge verge) {
+  if (verge.stand_in) send_probe(std::move(*verge.stand_in));
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
-  const std::string until = verge.wait.until ? format_rfc3339(*verge.wait.until) : std::string{};
-  const std::string detail = "the circuit of " + policy.server + "/" + policy.tool + " is open" +
+  const std::string until =
+      verge.wait.until && !verge.probing ? format_rfc3339(*verge.wait.until) : std::string{};
+  const std::string detail = "the circuit of " + policy.server + "/" + policy.tool +
+                             (verge.probing ? " is half open and a probe decides" : " is open") +
                              (until.empty() ? "" : " until " + until) +
                              (verge.cause.empty() ? "" : " (" + verge.cause + ")");
-  const bool too_late = verge.wait.until && *verge.wait.until >= live.run.deadline;
+  const bool too_late = !verge.probing && verge.wait.until && *verge.wait.until >= live.run.deadline;
   const bool has_fallback = step.effect == Effect::read && policy.fallback.has_value();
   if (has_fallback)
     return run::give_up(turn, index, policy, Reason::circuit_open, detail, verge.wait.until);
@@ -135,12 +142,12 @@ void Engine::Impl::closed_circuit(Live& live, std::uint32_t index, const ToolPol
   run::hold(turn, index, verge.wait);
 }
 
-void Engine::Impl::start_check(Live& live, std::uint32_t index) {
+void Engine::Impl::start_check(Live& live, std::uint32_t index, bool from_queue) {
   run::Step& step = live.run.steps[index];
   const ToolPolicy& policy = policy_of(step);
   run::Turn turn{live.run, live.changes, now, random};
-  const auto later = [&] {
-    step.next_check = now + kCheckDelay;
+  const auto later = [&](Duration wait) {
+    step.next_check = now + wait;
     if (step.status != run::StepStatus::unknown)
       run::hold(turn, index, {run::WaitFor::backoff, step.next_check});
     live.changes.touch(index);
@@ -171,12 +178,18 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index) {
     step.next_check.reset();
     return run::doubt(turn, index, step.doubt, "the tool's check can't be asked: " + request.error().message);
   }
-  if (!gates.slot_free(rule.server)) return later();
+  if (!gates.slot_free(rule.server) || (!from_queue && gates.others_wait(rule.server))) {
+    live.queued = true;
+    gates.queue_for_slot(rule.server, {live.run.id, index, true});
+    return later(kCheckPause);
+  }
   const Instant limit = now < live.run.deadline ? live.run.deadline : kEndOfTime;
   const CallDeadline deadline =
       nest_deadline(latencies.deadline(config->policy, now), std::nullopt, limit, now);
-  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
-  if (verge.pass != Verge::Pass::go) return later();
+  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at);
+  if (verge.pass != Verge::Pass::go)
+    return later(verge.wait.until ? std::clamp(*verge.wait.until - now, kCheckDelay, kCheckPause)
+                                  : kCheckPause);
   launch(live, index, AttemptKind::check, config->policy, Kind::read, std::move(*request), deadline,
          std::move(verge.permit));
 }
@@ -254,7 +267,7 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
 
 void Engine::Impl::call_finished(tools::CallId id, Evidence evidence) {
   const auto it = flights.find(id);
-  if (it == flights.end()) return;
+  if (it == flights.end()) return probe_finished(id, evidence);
   crash_point(CrashPoint::before_absorb);
   Flight flight = std::move(it->second);
   flights.erase(it);
@@ -328,29 +341,6 @@ void Engine::Impl::absorb_crash(Live& live, const run::Attempt& attempt) {
   flight.permit.tool = policy.tool;
   end_flight(live, attempt.step, evidence, flight);
   mark(live);
-}
-
-void Engine::Impl::serve_waiters() {
-  for (Gates::Released& released : gates.take_released()) {
-    Live* live = find(released.waiter.run_id);
-    if (live == nullptr) continue;
-    run::Step& step = live->run.steps[released.waiter.step];
-    if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::circuit) continue;
-    run::Turn turn{live->run, live->changes, now, random};
-    run::hold(turn, released.waiter.step, {run::WaitFor::circuit, released.at});
-    mark(*live);
-    advance(*live);
-  }
-  Waiter waiter;
-  while (!draining && gates.next_for_slot(waiter)) {
-    Live* live = find(waiter.run_id);
-    if (live == nullptr || waiter.step >= live->run.steps.size()) continue;
-    run::Step& step = live->run.steps[waiter.step];
-    if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) continue;
-    start_step(*live, waiter.step, true);
-    mark(*live);
-    advance(*live);
-  }
 }
 
 }  // namespace holdfast::engine

@@ -288,6 +288,7 @@ void Engine::force_breaker(std::string server, std::string tool, bool open, std:
         record(impl, who, open ? "breaker.open" : "breaker.close",
                tool.empty() ? server : server + "/" + tool, why);
         impl.reply<Breaker>(a, impl.gates.force(server, tool, open, who, why, until, impl.now));
+        if (!open && tool.empty()) impl.release_gate(server);
       });
 }
 

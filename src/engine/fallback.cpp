@@ -113,7 +113,7 @@ void Engine::Impl::ask_instead(Live& live, std::uint32_t index, const FallbackRu
   if (!gates.slot_free(rule.server)) return without("all its slots are taken");
   const CallDeadline deadline =
       nest_deadline(latencies.deadline(config->policy, now), step.spec.deadline, live.run.deadline, now);
-  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
+  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at);
   if (verge.pass != Verge::Pass::go)
     return without(verge.pass == Verge::Pass::wait ? "it asked everybody to wait" : "its circuit is open");
   launch(live, index, AttemptKind::fallback, config->policy, Kind::read, std::move(*request), deadline,

@@ -51,15 +51,19 @@ struct Flight {
   std::optional<std::multiset<std::int64_t>::iterator> age;
 };
 
+/// A probe that is no call of a step: it has no attempt row. Its record is the circuit's, stored before it
+/// leaves with the lease that it holds.
+struct Probe {
+  Permit permit;
+  const ToolPolicy* asked = nullptr;
+};
+
 /// An attempt that was given up and may still be answered.
 struct Lingering {
   std::string run_id;
   std::uint32_t step = 0;
   std::uint32_t n = 0;
 };
-
-/// The lease of a half-open circuit's probe ends this long after its call's deadline.
-inline constexpr Duration kProbeGrace{2'000};
 
 /// The step's arguments with every reference filled in. Error `bad_reference`.
 [[nodiscard]] Result<std::string> resolved_args(const run::Run& run, const run::Step& step);
@@ -88,18 +92,26 @@ struct Engine::Impl {
   void start_step(Live& live, std::uint32_t step, bool from_queue = false);
   [[nodiscard]] AttemptClass last_class(const Live& live, std::uint32_t step);
   void ask_checks(Live& live);
-  void start_check(Live& live, std::uint32_t step);
+  void start_check(Live& live, std::uint32_t step, bool from_queue = false);
   [[nodiscard]] Result<void> freeze(Live& live, std::uint32_t step, const ToolPolicy& policy);
   void launch(Live& live, std::uint32_t step, AttemptKind kind, const ToolPolicy& called, Kind repeat,
               run::FrozenRequest request, const CallDeadline& deadline, Permit permit);
-  void closed_circuit(Live& live, std::uint32_t step, const ToolPolicy& policy, Kind kind,
-                      const Verge& verge);
-  void serve_waiters();
+  void closed_circuit(Live& live, std::uint32_t step, const ToolPolicy& policy, Kind kind, Verge verge);
   const ToolPolicy& policy_of(const run::Step& step) const;
   void call_finished(tools::CallId id, Evidence evidence);
   void call_late(tools::CallId id, Evidence evidence);
   void end_flight(Live& live, std::uint32_t step, const Evidence& evidence, Flight& flight);
   void absorb_crash(Live& live, const run::Attempt& attempt);
+
+  // --- waiters.cpp ---
+  void serve_waiters();
+  void serve_slot(const Waiter& waiter);
+  /// A server's rate gate was opened by hand: who waits for it leaves.
+  void release_gate(std::string_view server);
+
+  // --- probe.cpp ---
+  void send_probe(Permit permit);
+  void probe_finished(tools::CallId id, const Evidence& evidence);
 
   // --- fallback.cpp ---
   void start_fallback(Live& live, std::uint32_t step);
@@ -150,6 +162,7 @@ struct Engine::Impl {
   std::unordered_map<std::string, std::unique_ptr<Live>> runs;
   std::set<std::pair<std::int64_t, std::string>> timers;  // (instant, run id)
   std::unordered_map<tools::CallId, Flight> flights;
+  std::unordered_map<tools::CallId, Probe> probes;
   std::unordered_map<tools::CallId, Lingering> lingering;
   std::deque<tools::CallId> lingering_order;
   std::unordered_map<std::string, std::string>

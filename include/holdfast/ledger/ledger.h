@@ -9,6 +9,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/policy/breaker.h"
 #include "holdfast/policy/latency_window.h"
+#include "holdfast/policy/rate_gate.h"
 #include "holdfast/policy/sized_deadline.h"
 #include "holdfast/run/run.h"
 
