@@ -30,6 +30,10 @@ struct LatencySummary {
 };
 void render_tool(json::Writer& w, const tools::ToolConfig& tool, const LatencySummary& latency);
 
+/// Milliseconds until the deadline, never negative.
+[[nodiscard]] inline std::int64_t remaining_ms(Instant deadline, Instant now) {
+  return std::max<std::int64_t>(0, (deadline - now).count());
+}
 [[nodiscard]] std::string run_json(const run::Run& run, Instant now);
 [[nodiscard]] std::string step_json(const run::Run& run, std::size_t index, Instant now);
 

@@ -145,7 +145,8 @@ struct World {
   tools::Catalog catalog{config()};
   api::MetricsRegistry metrics{clock};
   api::KnownRuns known;
-  api::Service service{clock, commands, reader, known, catalog, metrics};
+  api::LargeAnswers large;
+  api::Service service{clock, commands, reader, known, large, catalog, metrics};
   FakeServer server;
   std::any state;
   std::vector<std::string> watched;
