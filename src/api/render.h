@@ -27,6 +27,10 @@ void render_audit(json::Writer& w, const ledger::AuditEntry& entry);
 void render_tool(json::Writer& w, const tools::ToolConfig& tool, const engine::LatencySummary& latency,
                  const engine::Latencies::InForce& deadline);
 
+/// Milliseconds until the deadline, never negative.
+[[nodiscard]] inline std::int64_t remaining_ms(Instant deadline, Instant now) {
+  return std::max<std::int64_t>(0, (deadline - now).count());
+}
 [[nodiscard]] std::string run_json(const run::Run& run, Instant now);
 [[nodiscard]] std::string step_json(const run::Run& run, std::size_t index, Instant now);
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/known_runs.h"
+#include "api/large_answers.h"
 #include "holdfast/core/time.h"
 #include "holdfast/engine/engine.h"
 #include "holdfast/engine/latencies.h"
@@ -51,6 +52,7 @@ struct Service {
   Commands& commands;
   ledger::Reader& reader;
   const KnownRuns& known;
+  LargeAnswers& large;
   const tools::Catalog& catalog;
   MetricsRegistry& metrics;
   const engine::Latencies& latencies;

@@ -1,4 +1,5 @@
 // The server process: every part made, joined and taken down in the right order.
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -26,6 +27,14 @@ namespace holdfast::cli {
 namespace {
 
 constexpr Duration kDiscovery{3'000};
+constexpr int kLargeBlock = 256 * 1024;
+
+/// Large results come and go. Left to itself the allocator keeps their blocks in the heap of each thread once it has
+/// seen a few, and the process grows with the number of threads; fixed thresholds give them back at once.
+void return_large_blocks() {
+  mallopt(M_MMAP_THRESHOLD, kLargeBlock);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLargeBlock);
+}
 
 int fail(std::ostream& err, const Error& error, int code) {
   err << "holdfast: " << error.message << std::endl;
@@ -55,7 +64,7 @@ struct Process {
         random(system_random()),
         engine(clock, *random, *ledger.ledger, catalog, *transport, hub, metrics, engine_options()),
         commands(engine, *ledger.ledger),
-        service{clock, commands, *ledger.reader, hub.known(), catalog, metrics, engine.latencies()},
+        service{clock, commands, *ledger.reader, hub.known(), hub.large(), catalog, metrics, engine.latencies()},
         client(http::make_server(clock, listener(catalog.config(), tokens, "client", catalog.config().listen))),
         admin(http::make_server(clock, listener(catalog.config(), tokens, "admin", catalog.config().admin_listen))) {
     relay.attach(engine);
@@ -152,6 +161,7 @@ struct ServeOptions {
 };
 
 int serve(const ServeOptions& options, const Io& io) {
+  return_large_blocks();
   if (const auto armed = arm(options.allow_crash_points, io); !armed) return fail(io.err, armed.error(), kBadInput);
   hold_signals();
   raise_descriptor_limit();

@@ -148,7 +148,8 @@ struct World {
   api::MetricsRegistry metrics{clock};
   api::KnownRuns known;
   engine::Latencies latencies;
-  api::Service service{clock, commands, reader, known, catalog, metrics, latencies};
+  api::LargeAnswers large;
+  api::Service service{clock, commands, reader, known, large, catalog, metrics, latencies};
   FakeServer server;
   std::any state;
   std::vector<std::string> watched;
