@@ -102,7 +102,32 @@ void Transport::plan(Flight& flight) {
   }
 }
 
+void Transport::start_probe(const tools::Call& call) {
+  oracles_.probing(call);
+  ++world_.tally.calls;
+  Dice& dice = network_.dice;
+  const bool lives = network_.healed || dice.chance(600);
+  const bool silent = !lives && dice.chance(500);
+  Evidence evidence;
+  evidence.over_mcp = true;
+  evidence.phase = lives ? Phase::parsed : silent ? Phase::tx_all : Phase::tcp;
+  evidence.failure = lives ? Failure::none : silent ? Failure::timeout : Failure::connect;
+  evidence.answer = lives ? Answer::result : Answer::none;
+  if (lives) evidence.result = "{}";
+  const Instant deadline = std::max(clock_.true_time(call.deadline), world_.now());
+  const Instant at = silent ? deadline : std::min(deadline, world_.now() + Duration{dice.between(1, 400)});
+  world_.note(0x9506e ^ call.id, [&] {
+    return "probe " + call.server + " call " + std::to_string(call.id) + (lives ? " lives" : " is not there");
+  });
+  world_.at(at, [this, id = call.id, evidence] {
+    if (!*alive_) return;
+    sink_->finished(id, evidence);
+    hooks_.posted();
+  });
+}
+
 void Transport::start(tools::Call call) {
+  if (call.kind == AttemptKind::probe) return start_probe(call);
   const std::string_view name = Truth::name_in(call.request.body);
   Op* op = truth_.find(name);
   if (op == nullptr)

@@ -50,6 +50,8 @@ class Transport final : public tools::Transport {
     std::uint32_t total = 0;    // what a check saw
   };
   using Held = std::shared_ptr<Flight>;
+  /// A probe that is no call of a step, for a half-open circuit in front of plain writes.
+  void start_probe(const tools::Call& call);
   void plan(Flight& flight);
   Outcome draw_outcome(const Tool& tool);
   void arrive(const Held& flight, std::uint64_t arrival);

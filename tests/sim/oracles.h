@@ -52,6 +52,8 @@ class Oracles {
   }
   void turn_begins() { ++turn_; }
   [[nodiscard]] bool probe_out() const;
+  /// A probe that is no call of a step leaves: its circuit's lease is stored.
+  void probing(const tools::Call& call);
 
  private:
   struct Circuit {
