@@ -25,7 +25,7 @@ void add_admin_listener(http::Server& server, const Service& service);
 [[nodiscard]] Result<RunPtr> find_run(const Service& service, const http::Request& request);
 [[nodiscard]] Result<RunPtr> run_by_id(const Service& service, const std::string& id);
 /// While the ledger can't be written no open run moves, and it can't record that itself: the run is shown as
-/// `waiting` for `storage`. Its steps stay as they were last stored.
+/// `waiting` for `storage`, and so are its steps that were under way, else those that were to begin.
 void show_storage(const Service& service, run::Run& run);
 [[nodiscard]] Error run_not_found(std::string_view id);
 /// The same run as it is now, or the error, as an answer.

@@ -32,6 +32,17 @@ void show_storage(const Service& service, run::Run& run) {
   if (service.commands.storage_ok() || run.settled() || run.status == run::RunStatus::unknown) return;
   run.status = run::RunStatus::waiting;
   run.wait = {run::WaitFor::storage, std::nullopt};
+  const auto hold = [&](auto... statuses) {
+    bool any = false;
+    for (run::Step& step : run.steps) {
+      if (((step.status != statuses) && ...)) continue;
+      step.status = run::StepStatus::waiting;
+      step.wait = run.wait;
+      any = true;
+    }
+    return any;
+  };
+  if (!hold(run::StepStatus::running, run::StepStatus::waiting)) hold(run::StepStatus::pending);
 }
 
 http::Outcome run_response(const Service& service, const http::Request& request) {

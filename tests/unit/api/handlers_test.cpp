@@ -332,6 +332,8 @@ TEST_CASE("while the ledger can't be written an open run is shown as waiting for
     CHECK(says(shown, R"("status":"waiting")"));
     CHECK(says(shown, held));
     CHECK(says(shown, R"("settled":false)"));
+    const auto step = world.request({{"id", kRun}, {"step", "s"}});
+    CHECK(says(world.answer("GET", "/v1/runs/{id}/steps/{step}", step), held));
   }
   for (const auto status : {run::RunStatus::unknown, run::RunStatus::succeeded, run::RunStatus::cancelled}) {
     world.run().status = status;
