@@ -439,6 +439,12 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
   op.absent_seen = false;
 }
 
+void Oracles::probing(const tools::Call& call) {
+  const auto at = circuits_.find({call.server, ""});
+  if (at == circuits_.end() || at->second.row.state != BreakerState::half_open) return;
+  HOLDFAST_REQUIRE(++at->second.starts <= 1, "one_probe_at_a_time", call.server);
+}
+
 void Oracles::acted(Op& op) {
   HOLDFAST_REQUIRE(op.tool->trait == Trait::read || op.effects <= 1 + op.wrong_orders + op.forgotten, "one_effect",
           op.name + " on " + op.tool->server + "/" + op.tool->name + ": " + std::to_string(op.effects) +
