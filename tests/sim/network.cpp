@@ -102,45 +102,39 @@ void Transport::plan(Flight& flight) {
   }
 }
 
-void Transport::start_probe(const tools::Call& call) {
-  oracles_.probing(call);
-  ++world_.tally.calls;
-  Dice& dice = network_.dice;
-  const bool lives = network_.healed || dice.chance(600);
-  const bool silent = !lives && dice.chance(500);
-  Evidence evidence;
-  evidence.over_mcp = true;
-  evidence.phase = lives ? Phase::parsed : silent ? Phase::tx_all : Phase::tcp;
-  evidence.failure = lives ? Failure::none : silent ? Failure::timeout : Failure::connect;
-  evidence.answer = lives ? Answer::result : Answer::none;
-  if (lives) evidence.result = "{}";
-  const Instant deadline = std::max(clock_.true_time(call.deadline), world_.now());
-  const Instant at = silent ? deadline : std::min(deadline, world_.now() + Duration{dice.between(1, 400)});
-  world_.note(0x9506e ^ call.id, [&] {
-    return "probe " + call.server + " call " + std::to_string(call.id) + (lives ? " lives" : " is not there");
-  });
-  world_.at(at, [this, id = call.id, evidence] {
-    if (!*alive_) return;
-    sink_->finished(id, evidence);
-    hooks_.posted();
-  });
+void Transport::fill(Flight& flight, tools::Call call, Op* op) {
+  static const ToolPolicy kDoor;
+  const tools::ServerConfig& server = town_.config->servers.at(call.server);
+  flight.op = op;
+  if (call.tool.empty()) {
+    Tool& door = network_.doors[call.server];
+    door.server = call.server;
+    door.trait = Trait::read;
+    door.mcp = true;
+    flight.tool = &door;
+    flight.policy = &kDoor;
+  } else {
+    flight.tool = town_.find(call.server, call.tool);
+    flight.policy = &server.tools.at(call.tool).policy;
+  }
+  flight.call = std::move(call);
+  plan(flight);
 }
 
 void Transport::start(tools::Call call) {
-  if (call.kind == AttemptKind::probe) return start_probe(call);
-  const std::string_view name = Truth::name_in(call.request.body);
-  Op* op = truth_.find(name);
-  if (op == nullptr)
-    throw Violation{"request_is_as_submitted", "a call that nobody asked for: " + call.request.body};
-  hooks_.before_start(call, *op);
-  oracles_.starting(call, *op, clock_.now());
-  auto flight = std::make_shared<Flight>();
-  flight->op = op;
-  flight->tool = town_.find(call.server, call.tool);
-  flight->policy = &town_.config->servers.at(call.server).tools.at(call.tool).policy;
-  flight->call = std::move(call);
+  Op* op = nullptr;
+  if (call.kind != AttemptKind::probe) {
+    op = truth_.find(Truth::name_in(call.request.body));
+    HOLDFAST_REQUIRE(op != nullptr, "request_is_as_submitted", "a call that nobody asked for: " + call.request.body);
+  }
+  hooks_.before_start(call, op);
+  if (op)
+    oracles_.starting(call, *op, clock_.now());
+  else
+    oracles_.probing(call);
   ++world_.tally.calls;
-  plan(*flight);
+  auto flight = std::make_shared<Flight>();
+  fill(*flight, std::move(call), op);
   Flight& f = *flight;
   if (f.script.outcome != Outcome::good) world_.tally.fault(fault_of(f.script.outcome));
   if (is_call(f)) {
@@ -151,7 +145,7 @@ void Transport::start(tools::Call call) {
     send.travelling = f.script.leaves;
   }
   world_.note(0x5e4d ^ f.call.id, [&] {
-    return "send  " + op->name + " " + f.call.server + "/" + f.call.tool + " " +
+    return "send  " + name_of(f) + " " + f.call.server + "/" + f.call.tool + " " +
            std::string(word(f.call.kind)) + " call " + std::to_string(f.call.id) + " outcome " +
            std::to_string(static_cast<int>(f.script.outcome)) + " answer in " +
            std::to_string((f.answered - world_.now()).count()) + " deadline in " +
@@ -167,6 +161,7 @@ void Transport::arrive(const Held& flight, std::uint64_t arrival) {
   Flight& f = *flight;
   if (f.arrived || f.arrival != arrival) return;
   f.arrived = true;
+  if (!f.op) return;
   Op& op = *f.op;
   ++world_.tally.hits;
   if (f.tool->trait == Trait::check) {
@@ -223,9 +218,9 @@ void Transport::answer(const Held& flight) {
     if (!f.arrived) return;
     f.answered_late = true;
     world_.tally.fault(FaultKind::late_answer);
-    const Stored* stored = oracles_.find(f.op->run_id);
+    const Stored* stored = f.op ? oracles_.find(f.op->run_id) : nullptr;
     if (stored && stored->run.settled()) world_.tally.reached(Goal::late_answer_after_end);
-    world_.note(0x1a7e, [&] { return "late  " + f.op->name + " call " + std::to_string(f.call.id); });
+    world_.note(0x1a7e, [&] { return "late  " + name_of(f) + " call " + std::to_string(f.call.id); });
     sink_->late(f.call.id, answer_of(f));
     if (network_.dice.chance(50)) {
       world_.tally.fault(FaultKind::answer_twice);
@@ -254,7 +249,7 @@ void Transport::hand_over(const Held& flight, Evidence evidence, Shown shown) {
     f.op->absent_seen = f.total == 0;
   }
   world_.note(0xf1217 ^ f.call.id, [&] {
-    return "answer " + f.op->name + " call " + std::to_string(f.call.id) + " failure " +
+    return "answer " + name_of(f) + " call " + std::to_string(f.call.id) + " failure " +
            std::to_string(static_cast<int>(evidence.failure)) + " status " +
            std::to_string(evidence.http_status) + " phase " + std::string(word(evidence.phase)) + " shows " +
            std::to_string(static_cast<int>(shown)) + " " + evidence.result;

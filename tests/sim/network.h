@@ -14,12 +14,13 @@ struct Network {
   const Swarm& swarm;
   bool healed = false;
   std::map<std::string, Instant> sick_until;  // by server
+  std::map<std::string, Tool> doors;          // what answers a probe that is no call
 };
 
 class Transport final : public tools::Transport {
  public:
   struct Hooks {
-    std::function<void(const tools::Call&, Op&)> before_start;  // may throw Crash or Violation
+    std::function<void(const tools::Call&, Op*)> before_start;  // may throw Crash or Violation
     std::function<void()> posted;                               // the engine has something to look at
   };
   Transport(World& world, Truth& truth, const Town& town, Oracles& oracles, Network& network,
@@ -36,7 +37,7 @@ class Transport final : public tools::Transport {
  private:
   struct Flight {
     tools::Call call;
-    Op* op = nullptr;
+    Op* op = nullptr;  // none for a probe
     Tool* tool = nullptr;
     const ToolPolicy* policy = nullptr;
     std::size_t send = 0;  // of the op, for kind call
@@ -50,9 +51,8 @@ class Transport final : public tools::Transport {
     std::uint32_t total = 0;    // what a check saw
   };
   using Held = std::shared_ptr<Flight>;
-  /// A probe that is no call of a step, for a half-open circuit in front of plain writes.
-  void start_probe(const tools::Call& call);
   void plan(Flight& flight);
+  void fill(Flight& flight, tools::Call call, Op* op);
   Outcome draw_outcome(const Tool& tool);
   void arrive(const Held& flight, std::uint64_t arrival);
   void answer(const Held& flight);
@@ -60,6 +60,7 @@ class Transport final : public tools::Transport {
   void after_give_up(const Held& flight);
   void hand_over(const Held& flight, Evidence evidence, Shown shown);
   [[nodiscard]] Evidence answer_of(Flight& flight);
+  [[nodiscard]] static std::string name_of(const Flight& flight) { return flight.op ? flight.op->name : "probe"; }
   [[nodiscard]] bool is_call(const Flight& flight) const { return flight.call.kind == AttemptKind::call; }
 
   World& world_;

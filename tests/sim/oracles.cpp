@@ -272,8 +272,6 @@ void Oracles::committed(const ledger::Batch& batch) {
     circuit.row = row;
   }
   if (!batch.gates.empty()) world_.tally.reached(Goal::gate_closes);
-  for (const RateGate& row : batch.gates)
-    if (!row.until) gates_.erase(row.server);  // opened by an operator
   std::set<const run::Run*> seen;
   for (const auto& [run, step] : batch.steps)
     if (seen.insert(run).second) note_goals(find(run->id), *run);
@@ -441,6 +439,12 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
   op.absent_seen = false;
 }
 
+void Oracles::probing(const tools::Call& call) {
+  const auto at = circuits_.find({call.server, ""});
+  if (at == circuits_.end() || at->second.row.state != BreakerState::half_open) return;
+  HOLDFAST_REQUIRE(++at->second.starts <= 1, "one_probe_at_a_time", call.server);
+}
+
 void Oracles::acted(Op& op) {
   HOLDFAST_REQUIRE(op.tool->trait == Trait::read || op.effects <= 1 + op.wrong_orders + op.forgotten, "one_effect",
           op.name + " on " + op.tool->server + "/" + op.tool->name + ": " + std::to_string(op.effects) +
@@ -462,18 +466,6 @@ void Oracles::call_lost_with_process(Op& op, std::size_t send) {
   Send& it = op.sends[send];
   if (it.given == Shown::nothing) it.given = Shown::doubtful;
   if (it.acted) world_.tally.reached(Goal::crash_between_send_and_record);
-}
-
-void Oracles::probing(const tools::Call& call) {
-  bool leased = false;
-  for (auto& [key, circuit] : circuits_) {
-    if (key.first != call.server || circuit.row.state != BreakerState::half_open) continue;
-    leased |= circuit.row.probe_until && call.deadline <= *circuit.row.probe_until;
-    // Where the server's own circuit is half open this is its probe; which tool's it is can't be seen.
-    if (key.second.empty())
-      HOLDFAST_REQUIRE(++circuit.starts <= 1, "one_probe_at_a_time", "a probe of " + call.server);
-  }
-  HOLDFAST_REQUIRE(leased, "send_after_commit", "a probe of " + call.server + " without a lease in the ledger");
 }
 
 bool Oracles::probe_out() const {

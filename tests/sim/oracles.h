@@ -32,6 +32,8 @@ class Oracles {
 
   // --- from the transport's border ---
   void starting(const tools::Call& call, Op& op, Instant engine_now);
+  /// A probe that is no step's call: it has no row.
+  void probing(const tools::Call& call);
   void acted(Op& op);
   void handed_over(Op& op, std::size_t send, Shown shown, std::optional<Instant> not_before);
   void call_lost_with_process(Op& op, std::size_t send);
@@ -52,8 +54,6 @@ class Oracles {
   }
   void turn_begins() { ++turn_; }
   [[nodiscard]] bool probe_out() const;
-  /// A probe that is no call of a step leaves: its circuit's lease is stored.
-  void probing(const tools::Call& call);
 
  private:
   struct Circuit {

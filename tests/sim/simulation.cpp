@@ -41,7 +41,7 @@ struct Simulation::Life {
   Life(Simulation& sim, Instant wall, int drift_ppm)
       : clock(sim.world_, wall, drift_ppm),
         transport(sim.world_, sim.truth_, sim.town_, sim.oracles_, sim.network_, clock,
-                  {[&sim](const tools::Call& call, const Op& op) {
+                  {[&sim](const tools::Call& call, const Op* op) {
                      if (sim.doom_.kind == Doom::Kind::at_send && --sim.doom_.countdown == 0) {
                        sim.world_.tally.reached(Goal::crash_between_commit_and_send);
                        throw Crash{};
@@ -301,22 +301,22 @@ void Simulation::history() {
 }
 
 /// At the very moment of a send: is its row on a disk whose power is cut now?
-void Simulation::prove_durable(const tools::Call& call, const Op& op) {
+void Simulation::prove_durable(const tools::Call& call, const Op* op) {
   const std::string wal = std::string(kDatabase) + "-wal";
-  if (!disk_.synced(wal)) throw Violation{"send_after_sync", op.name + ": the log is not synced at a send"};
-  if (fate_.between(0, 9'999) >= swarm_.proof) return;
+  if (!disk_.synced(wal)) throw Violation{"send_after_sync", "the log is not synced at a send"};
+  if (!op || fate_.between(0, 9'999) >= swarm_.proof) return;
   ++world_.tally.power_cut_proofs;
   std::unique_ptr<Disk> found = disk_.after_power_cut(fate_.next(), {});
   Vfs vfs(*found);
   auto opened = open_ledger(vfs);
   if (!opened) throw Violation{"ledger_can_be_opened", opened.error().message};
-  auto run = opened->reader->run(op.run_id);
-  if (!run || !*run) throw Violation{"send_after_sync", op.name + ": its run does not survive a power cut"};
+  auto run = opened->reader->run(op->run_id);
+  if (!run || !*run) throw Violation{"send_after_sync", op->name + ": its run does not survive a power cut"};
   auto attempts = opened->reader->attempts((*run)->seq, 0, 10'000);
   if (!attempts) throw Violation{"ledger_can_be_read", attempts.error().message};
   for (const run::Attempt& attempt : *attempts)
-    if (attempt.step == op.step && attempt.kind == call.kind && attempt.delivery == Delivery::in_flight) return;
-  throw Violation{"send_after_sync", op.name + ": its row does not survive a power cut"};
+    if (attempt.step == op->step && attempt.kind == call.kind && attempt.delivery == Delivery::in_flight) return;
+  throw Violation{"send_after_sync", op->name + ": its row does not survive a power cut"};
 }
 
 void Simulation::last_look() {

@@ -32,7 +32,7 @@ class Simulation {
   void restart_tools();
   void heal();
   void posted();
-  void prove_durable(const tools::Call& call, const Op& op);
+  void prove_durable(const tools::Call& call, const Op* op);
   [[nodiscard]] bool at_rest() const;
   void last_look();
 

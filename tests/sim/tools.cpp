@@ -152,6 +152,8 @@ Town build_town(std::uint64_t seed, const Swarm& swarm) {
                                    Trait::checkable,    Trait::keyed_checkable};
       build_tool(dice, swarm, town, server, dice.pick(kTraits), t);
     }
+    for (const auto& tool : town.tools)
+      if (tool->server == server.name && tool->trait == Trait::read && dice.chance(400)) server.probe_tool = tool->name;
     config->secrets.emplace_back(kSecret);
     config->servers.emplace(server.name, std::move(server));
   }
