@@ -181,7 +181,7 @@ void Gates::wait_for_circuit(const ToolPolicy& policy, const Waiter& waiter, Kin
 void Gates::leave_circuit(std::string_view name, const Waiter& waiter) {
   Server& s = server(name);
   const auto it = s.tickets.find({waiter.run_id, waiter.step});
-  if (it == s.tickets.end()) return;
+  if (it == s.tickets.end() || s.circuit_queue.at(it->second).waiter.check != waiter.check) return;
   s.circuit_queue.erase(it->second);
   s.tickets.erase(it);
 }

@@ -42,9 +42,21 @@ void Engine::Impl::ask_checks(Live& live) {
   }
 }
 
+/// A check that nobody needs any more stands in no circuit's way: while a read waits there, no plain write may probe.
+void Engine::Impl::leave_with_doubt(Live& live) {
+  if (!live.queued) return;
+  for (std::uint32_t i = 0; i < live.run.steps.size(); ++i) {
+    const run::Step& step = live.run.steps[i];
+    if (step.next_check) continue;
+    if (const ToolPolicy& policy = policy_of(step); policy.check)
+      gates.leave_circuit(policy.check->server, {live.run.id, i, true});
+  }
+}
+
 void Engine::Impl::flush() {
   for (Live* live : dirty) {
     ask_checks(*live);
+    leave_with_doubt(*live);
     run::Turn turn{live->run, live->changes, now, random};
     run::refresh(turn);
     schedule(*live);

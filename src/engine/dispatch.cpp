@@ -157,6 +157,7 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index, bool from_queue)
     return run::doubt(turn, index, step.doubt, step.doubt_detail);
   }
   const CheckRule& rule = *policy.check;
+  if (live.queued) gates.leave_circuit(rule.server, {live.run.id, index, true});
   const tools::ToolConfig* config = catalog.find(rule.server, rule.tool);
   const auto args = resolved_args(live.run, step);
   if (config == nullptr || !args) {
@@ -187,6 +188,10 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index, bool from_queue)
   const CallDeadline deadline =
       nest_deadline(latencies.deadline(config->policy, now), std::nullopt, limit, now);
   Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at);
+  if (verge.pass == Verge::Pass::closed) {  // it is told when the circuit changes, by an operator's word too
+    live.queued = true;
+    gates.wait_for_circuit(config->policy, {live.run.id, index, true}, Kind::read, verge.by_server);
+  }
   if (verge.pass != Verge::Pass::go)
     return later(verge.wait.until ? std::clamp(*verge.wait.until - now, kCheckDelay, kCheckPause)
                                   : kCheckPause);

@@ -23,7 +23,7 @@ namespace holdfast::engine {
 struct Waiter {
   std::string run_id;
   std::uint32_t step = 0;
-  bool check = false;  // the step's check wants the slot, not its call
+  bool check = false;  // the step's check waits, not its call
 };
 
 /// The two breakers that a call meets.

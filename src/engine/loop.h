@@ -125,6 +125,7 @@ struct Engine::Impl {
   void pruned();
 
   // --- commit.cpp ---
+  void leave_with_doubt(Live& live);
   void flush();
   void build_batch();
   void after_commit(const ledger::Committed& proof);

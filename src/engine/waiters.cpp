@@ -12,6 +12,14 @@ void Engine::Impl::serve_waiters() {
     Live* live = find(released.waiter.run_id);
     if (live == nullptr) continue;
     run::Step& step = live->run.steps[released.waiter.step];
+    if (released.waiter.check) {
+      if (step.in_flight || !step.next_check) continue;
+      step.next_check = released.at;
+      if (step.status != run::StepStatus::unknown) step.wait = {run::WaitFor::backoff, released.at};
+      live->changes.touch(released.waiter.step);
+      mark(*live);
+      continue;
+    }
     if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::circuit) continue;
     run::Turn turn{live->run, live->changes, now, random};
     run::hold(turn, released.waiter.step, {run::WaitFor::circuit, released.at});
