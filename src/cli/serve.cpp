@@ -55,7 +55,8 @@ http::Options listener(const tools::Config& config, const api::TokenTable& token
 /// reverse.
 struct Process {
   Process(tools::Config config, ledger::Opened opened)
-      : ledger(std::move(opened)),
+      : clock(opened.newest),
+        ledger(std::move(opened)),
         catalog(std::move(config)),
         tokens(catalog.config().tokens),
         http_client(tools::make_curl_client(clock)),
@@ -171,6 +172,9 @@ int serve(const ServeOptions& options, const Io& io) {
   start_log(config->secrets);
   auto opened = ledger::open_sqlite(ledger::Options{.path = config->database});
   if (!opened) return fail(io.err, opened.error(), kFailed);
+  if (const Instant wall = SystemClock().now(); wall < opened->newest)
+    spdlog::warn("the wall clock reads {}, earlier than what the ledger has seen of its open runs: time goes on from {}",
+                 format_rfc3339(wall), format_rfc3339(opened->newest));
   Process process(std::move(*config), std::move(*opened));
   const auto ready = start(process);
   if (!ready) {

@@ -83,9 +83,10 @@ std::chrono::steady_clock::time_point since_boot() {
 
 }  // namespace
 
-SystemClock::SystemClock()
-    : wall_at_start_{std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch())
-                         .count()},
+SystemClock::SystemClock(Instant not_before)
+    : wall_at_start_{std::max(
+          not_before.ms,
+          std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count())},
       steady_at_start_(since_boot()) {}
 
 Instant SystemClock::now() const {

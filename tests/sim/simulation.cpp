@@ -164,6 +164,7 @@ void Simulation::try_boot() {
   }
   Life& life = *life_;
   life.opened = std::move(*opened);
+  life.clock.not_before(life.opened.newest);
   if (disk_.counts().torn + disk_.counts().garbled > 0) world_.tally.reached(Goal::torn_tail);
   try {
     // Faults of this life must not look like lost rows.

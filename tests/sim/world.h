@@ -124,6 +124,8 @@ class LifeClock final : public Clock {
     const std::int64_t passed = (world_.now() - boot_).count();
     return wall_ + Duration{passed + passed * ppm_ / 1'000'000};
   }
+  /// As the server does on start: time does not go back over a restart.
+  void not_before(Instant at) { wall_ = std::max(wall_, at); }
   /// The first true instant at which now() says `at`, or later.
   [[nodiscard]] Instant true_time(Instant at) const {
     const std::int64_t passed = (at - wall_).count();
@@ -134,7 +136,8 @@ class LifeClock final : public Clock {
 
  private:
   const World& world_;
-  const Instant wall_, boot_;
+  Instant wall_;
+  const Instant boot_;
   const int ppm_;
 };
 

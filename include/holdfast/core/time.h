@@ -39,14 +39,16 @@ class Clock {
  public:
   virtual ~Clock() = default;
   /// Now. Never goes back within a process: the wall clock is read once at start and carried on by the
-  /// monotonic clock, so a step of the wall clock moves no wait and no deadline of a running process.
+  /// monotonic clock, so a step of the wall clock moves no wait and no deadline of a running process. Nor does it go
+  /// back over a restart: see SystemClock.
   [[nodiscard]] virtual Instant now() const = 0;
 };
 
 /// The clock of a real process.
 class SystemClock final : public Clock {
  public:
-  SystemClock();
+  /// Starts at `not_before` where the wall clock reads earlier: the newest instant that an open run's ledger has.
+  explicit SystemClock(Instant not_before = {});
   [[nodiscard]] Instant now() const override;
 
  private:

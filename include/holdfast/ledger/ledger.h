@@ -222,6 +222,9 @@ struct Options {
 struct Opened {
   std::unique_ptr<Ledger> ledger;
   std::unique_ptr<Reader> reader;
+  /// Of the newest event of a run that is not settled; Instant{} without one. A clock that reads earlier has been set
+  /// back, and would make waits longer and keys younger than they are.
+  Instant newest{};
 };
 [[nodiscard]] Result<Opened> open_sqlite(const Options& options);
 

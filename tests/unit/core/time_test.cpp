@@ -115,6 +115,15 @@ TEST_CASE("a written instant reads back as itself") {
   }));
 }
 
+TEST_CASE("a wall clock that was set back while the process was down does not take its runs back in time") {
+  const Instant wall = SystemClock().now();
+  const Instant newest = wall + Duration{3'600'000};
+  const SystemClock clock(newest);
+  CHECK(clock.now() >= newest);
+  CHECK(clock.now() < newest + Duration{60'000});
+  CHECK(SystemClock(wall - Duration{3'600'000}).now() >= wall);
+}
+
 TEST_CASE("the system clock starts at the wall clock and never goes back") {
   const auto wall = [] {
     return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -46,6 +46,23 @@ TEST_CASE("every file of the database is for its owner alone, whatever the umask
   }
 }
 
+TEST_CASE("an opened ledger tells the newest instant of its open runs") {
+  const Folder folder;
+  run::Run running = small_run(1), ended = small_run(2);
+  ended.status = run::RunStatus::succeeded;
+  {
+    Opened db = open_or_fail(folder.database());
+    CHECK(db.newest == Instant{});
+    Batch batch;
+    batch.new_runs = {&running, &ended};
+    for (std::int64_t seq = 1; seq <= 2; ++seq)
+      batch.events.emplace_back(&running, run::Event{.seq = seq, .at = Instant{1'000 * seq}, .type = "step.waiting"});
+    batch.events.emplace_back(&ended, run::Event{.seq = 1, .at = Instant{9'000}, .type = "run.settled"});
+    commit_or_fail(*db.ledger, batch);
+  }
+  CHECK(open_or_fail(folder.database()).newest == Instant{2'000});
+}
+
 TEST_CASE("a folder that does not exist is named") {
   const Folder folder;
   const Error error = refused({.path = folder / "no/such/folder/holdfast.db"});
