@@ -144,14 +144,17 @@ void Engine::Impl::release_effects() {
   }
 }
 
+void Engine::Impl::stop_if_broken(const Error& error) {
+  if (error.code != "storage_broken") return;
+  spdlog::critical("{}: stopping, so that the next start goes by what is on disk", error.message);
+  spdlog::shutdown();
+  std::_Exit(70);
+}
+
 /// What is decided stays decided, in memory, and is tried again; what nobody has been promised yet is
 /// refused.
 void Engine::Impl::storage_failed(const Error& error) {
-  if (error.code == "storage_broken") {
-    spdlog::critical("{}: stopping, so that the next start goes by what is on disk", error.message);
-    spdlog::shutdown();
-    std::_Exit(70);
-  }
+  stop_if_broken(error);
   if (storage_ok)
     spdlog::error("the ledger can't be written: {}; nothing leaves until it can", error.message);
   storage_ok = false;

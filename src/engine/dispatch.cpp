@@ -314,7 +314,7 @@ void Engine::Impl::call_late(tools::CallId id, Evidence evidence) {
     attempt = std::move(*mine);
     live.attempts.erase(mine);
   } else {
-    auto stored = ledger.find_attempt(live.run.seq, which.step, which.n);
+    auto stored = heed(ledger.find_attempt(live.run.seq, which.step, which.n));
     if (!stored || !*stored) return;
     attempt = std::move(**stored);
   }

@@ -72,7 +72,7 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
     if (const auto it = impl.keys.find(key); it != impl.keys.end()) {
       known.emplace(it->second, impl.runs.at(it->second)->run.submit_digest);
     } else {
-      auto stored = impl.ledger.find_submission(planned.owner, planned.submit_key);
+      auto stored = impl.heed(impl.ledger.find_submission(planned.owner, planned.submit_key));
       if (!stored) return answer(std::unexpected(stored.error()));
       known = std::move(*stored);
     }
@@ -155,7 +155,7 @@ void Engine::replay(std::string owner, std::string key, std::string digest,
   post<Known>(*impl_, std::move(answer),
               [owner = std::move(owner), key = std::move(key), digest = std::move(digest)](
                   Impl& impl, Answer<Known>& a) mutable {
-                auto stored = impl.ledger.find_submission(owner, key);
+                auto stored = impl.heed(impl.ledger.find_submission(owner, key));
                 if (!stored) return a(std::unexpected(stored.error()));
                 if (!*stored) return a(Known{});
                 if ((*stored)->digest != digest) return a(std::unexpected(reused((*stored)->run_id)));

@@ -38,7 +38,7 @@ Live* Engine::Impl::find(std::string_view run_id) {
 
 Result<Live*> Engine::Impl::find_any(std::string_view run_id) {
   if (Live* live = find(run_id)) return live;
-  auto loaded = ledger.load(run_id);
+  auto loaded = heed(ledger.load(run_id));
   if (!loaded) return std::unexpected(loaded.error());
   if (!*loaded) return nullptr;
   auto live = std::make_unique<Live>();

@@ -132,6 +132,13 @@ struct Engine::Impl {
   void release_effects();
   void storage_failed(const Error& error);
   void count_turn();
+  /// Ends the process when the ledger says that only what is on disk can be trusted.
+  static void stop_if_broken(const Error& error);
+  template <class T>
+  static Result<T> heed(Result<T> read) {
+    if (!read) stop_if_broken(read.error());
+    return read;
+  }
   void count(Live& live);
   void report();
 

@@ -90,7 +90,7 @@ class YamlCopy {
                    path_ + ": " + shown(pointer) + ": a member's name is no text; names are plain words",
                    pointer};
     const std::string place = pointer + "/" + json::escape_token(name.Scalar());
-    const auto same = [&](const auto& member) { return member.first == name.Scalar(); };
+    const auto same = [&](const auto& member) { return member.name == name.Scalar(); };
     if (std::ranges::any_of(node.members, same))
       return Error{"bad_config", path_ + ": " + place + ": given twice; each name may stand once", place};
     auto child = copy(value, place, depth + 1);

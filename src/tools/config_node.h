@@ -4,20 +4,26 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "holdfast/core/error.h"
 
 namespace holdfast::tools::config {
 
+struct Member;
+
 struct Node {
   enum class Kind { null, scalar, list, map } kind = Kind::null;
-  std::string text;                                   // of a scalar, unescaped
-  bool quoted = false;                                // a string for certain, whatever it looks like
-  bool from_environment = false;                      // holds the value of an environment variable
-  std::vector<Node> items;                            // of a list
-  std::vector<std::pair<std::string, Node>> members;  // of a map, in order; names are unique
+  std::string text;               // of a scalar, unescaped
+  bool quoted = false;            // a string for certain, whatever it looks like
+  bool from_environment = false;  // holds the value of an environment variable
+  std::vector<Node> items;        // of a list
+  std::vector<Member> members;    // of a map, in order; names are unique
+};
+
+struct Member {
+  std::string name;
+  Node value;
 };
 
 inline constexpr std::size_t kFileBytes = 1 << 20;

@@ -240,7 +240,7 @@ bool read_texts(Section& s, std::string_view name, std::vector<std::string>& out
   const auto* list = read_list(s, name);
   if (!list)
     return s.members().end() !=
-           std::ranges::find_if(s.members(), [&](const auto& m) { return m.first == name; });
+           std::ranges::find_if(s.members(), [&](const auto& m) { return m.name == name; });
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < list->items.size(); ++i) {
     const auto& item = list->items[i];

@@ -40,7 +40,7 @@ class Section {
   [[nodiscard]] std::string place(std::string_view name) const;
   [[nodiscard]] const std::string& pointer() const { return pointer_; }
   /// The members as they stand, for maps whose names are the user's.
-  [[nodiscard]] const std::vector<std::pair<std::string, Node>>& members() const { return node_.members; }
+  [[nodiscard]] const std::vector<Member>& members() const { return node_.members; }
   [[nodiscard]] Problems& problems() { return problems_; }
   void problem(std::string_view name, const std::string& what, const std::string& right);
   /// Reports unknown members with the nearest known name.

@@ -83,6 +83,7 @@ class SwitchLedger final : public ledger::Ledger {
   Result<Open> load_open() override { return inner_.load_open(); }
   Result<std::optional<run::Run>> load(std::string_view id) override { return inner_.load(id); }
   Result<std::optional<Submission>> find_submission(std::string_view o, std::string_view k) override {
+    if (corrupt) return std::unexpected(Error{"storage_broken", "the page is malformed", ""});
     return inner_.find_submission(o, k);
   }
   Result<std::optional<run::Attempt>> find_attempt(std::int64_t r, std::uint32_t s,
@@ -99,7 +100,7 @@ class SwitchLedger final : public ledger::Ledger {
   void checkpoint_if_due() override { inner_.checkpoint_if_due(); }
   std::uint64_t wal_bytes() const override { return inner_.wal_bytes(); }
   Result<void> backup(const std::string& path) override { return inner_.backup(path); }
-  bool full = false;
+  bool full = false, corrupt = false;
 
  private:
   ledger::Ledger& inner_;

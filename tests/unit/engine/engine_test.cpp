@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "unit/engine/engine_support.h"
 
 using namespace holdfast;
@@ -334,4 +337,20 @@ TEST_CASE("what a key has accepted is told again when its body can't be planned 
   CHECK(answer->error().code == "key_reused");
   ask("unheard of", digest);
   CHECK_FALSE(answer->value().has_value());
+}
+
+TEST_CASE("a page that a read finds broken ends the process, so that it does not refuse submissions for ever") {
+  Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    HandClock clock;
+    Life life(folder.path, clock);
+    life.ledger->corrupt = true;
+    (void)life.submit({"plain"}, "key");
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 70);
 }
