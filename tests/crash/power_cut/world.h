@@ -45,6 +45,13 @@ class Mortal final : public ledger::Ledger {
   Result<std::optional<run::Attempt>> find_attempt(std::int64_t r, std::uint32_t s, std::uint32_t n) override {
     return alive(inner_.find_attempt(r, s, n));
   }
+  Result<std::optional<ledger::CachedAnswer>> find_answer(std::string_view s, std::string_view t,
+                                                          std::string_view a) override {
+    return alive(inner_.find_answer(s, t, a));
+  }
+  Result<PruneSlice> prunable(Instant before, std::int64_t after, std::uint32_t most) override {
+    return alive(inner_.prunable(before, after, most));
+  }
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override { return 0; }
   Result<void> backup(const std::string& path) override { return inner_.backup(path); }
