@@ -24,7 +24,7 @@ CREATE TABLE runs (
   cancel_requested INTEGER NOT NULL,
   cancel_reason    TEXT NOT NULL,
   finish_digest    TEXT NOT NULL,
-  last_event       INTEGER NOT NULL,     -- seq of the newest event
+  last_event       INTEGER NOT NULL,     -- seq of the newest event when this row was written; of an open run the rows of events tell
   settled          INTEGER NOT NULL      -- 1 when the run will never change again
 ) STRICT;
 

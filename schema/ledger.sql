@@ -1,4 +1,4 @@
--- The ledger's schema, version 1, as the files in migrations/ produce it. Generated: HOLDFAST_WRITE_SCHEMA=1 unit_ledger "[schema]"
+-- The ledger's schema, version 3, as the files in migrations/ produce it. Generated: HOLDFAST_WRITE_SCHEMA=1 unit_ledger "[schema]"
 
 CREATE TABLE attempts (
   run_seq          INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
@@ -56,6 +56,18 @@ CREATE TABLE breakers (
   PRIMARY KEY (server, tool)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE cached_answers (
+  seq              INTEGER PRIMARY KEY,  -- order of arrival: the oldest goes first
+  server           TEXT NOT NULL,
+  tool             TEXT NOT NULL,
+  arguments        TEXT NOT NULL,        -- SHA-256 of their canonical JSON, hex
+  answered_at      INTEGER NOT NULL,
+  bytes            INTEGER NOT NULL,     -- of `result`
+  result           TEXT NOT NULL         -- JSON as received
+) STRICT;
+
+CREATE UNIQUE INDEX cached_answers_by_call ON cached_answers (server, tool, arguments);
+
 CREATE TABLE events (
   run_seq          INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
   seq              INTEGER NOT NULL,     -- 1, 2, … within the run, no gaps
@@ -64,6 +76,17 @@ CREATE TABLE events (
   step             TEXT NOT NULL,        -- step id, '' for the run
   data             TEXT NOT NULL,        -- JSON object
   PRIMARY KEY (run_seq, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE latency_windows (
+  server           TEXT NOT NULL,
+  tool             TEXT NOT NULL,
+  slot             INTEGER NOT NULL,     -- 0 to 7: the day modulo eight, so that a new day replaces the one eight days older
+  start            INTEGER NOT NULL,     -- of the day
+  samples          TEXT NOT NULL,        -- bucket:answers[:given up], ascending, parted by blanks
+  sized_deadline   INTEGER,              -- milliseconds in force, for a tool whose deadline is sized
+  sized_since      INTEGER,
+  PRIMARY KEY (server, tool, slot)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE rate_gates (
@@ -98,7 +121,7 @@ CREATE TABLE runs (
   cancel_requested INTEGER NOT NULL,
   cancel_reason    TEXT NOT NULL,
   finish_digest    TEXT NOT NULL,
-  last_event       INTEGER NOT NULL,     -- seq of the newest event
+  last_event       INTEGER NOT NULL,     -- seq of the newest event when this row was written; of an open run the rows of events tell
   settled          INTEGER NOT NULL      -- 1 when the run will never change again
 ) STRICT;
 

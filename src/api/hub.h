@@ -2,6 +2,7 @@
 #include <array>
 
 #include "api/known_runs.h"
+#include "api/large_answers.h"
 #include "holdfast/engine/engine.h"
 #include "http/server.h"
 
@@ -15,8 +16,14 @@ namespace holdfast::api {
 class Hub final : public engine::Observer {
  public:
   void attach(http::Server& client, http::Server& admin) { servers_ = {&client, &admin}; }
-  void run_left(run::Run run) override { known_.settled(std::move(run)); }
-  void run_pruned(std::string_view run_id) override { known_.forget(run_id); }
+  void run_left(run::Run run) override {
+    large_.forget(run.id);
+    known_.settled(std::move(run));
+  }
+  void run_pruned(std::string_view run_id) override {
+    large_.forget(run_id);
+    known_.forget(run_id);
+  }
   void run_changed(std::string_view run_id, bool rests) override {
     known_.changed(run_id, rests);
     for (http::Server* server : servers_) {
@@ -27,9 +34,11 @@ class Hub final : public engine::Observer {
   }
 
   [[nodiscard]] const KnownRuns& known() const { return known_; }
+  [[nodiscard]] LargeAnswers& large() { return large_; }
 
  private:
   KnownRuns known_;
+  LargeAnswers large_;
   std::array<http::Server*, 2> servers_{};
 };
 

@@ -63,7 +63,6 @@ struct MetricsRegistry::Impl {
 
   const Clock& clock;
   prometheus::Registry registry;
-  Latencies latencies;
   std::set<std::pair<std::string, std::string>> seen_tools;  // engine thread only
 
   Family<Counter>& runs_total =
@@ -130,7 +129,6 @@ void MetricsRegistry::attempt_finished(std::string_view server, std::string_view
   if (timed_out) timeouts.Increment();
   labels.emplace("class", std::string(word(klass)));
   impl_->attempts.Add(labels).Increment();
-  impl_->latencies.add(server, tool, seconds);
 }
 
 void MetricsRegistry::run_settled(run::RunStatus status) {
@@ -187,10 +185,6 @@ std::string MetricsRegistry::text() {
     impl_->last_progress.Set(age_seconds(impl_->progress_at, now));
   }
   return prometheus::TextSerializer{}.Serialize(impl_->registry.Collect());
-}
-
-const Latencies& MetricsRegistry::latencies() const {
-  return impl_->latencies;
 }
 
 }  // namespace holdfast::api

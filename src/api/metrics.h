@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "api/latency.h"
 #include "holdfast/engine/engine.h"
 
 namespace holdfast::api {
@@ -29,7 +28,6 @@ class MetricsRegistry final : public engine::Metrics {
 
   /// Prometheus text (0.0.4). Ages are as of now.
   [[nodiscard]] std::string text();
-  [[nodiscard]] const Latencies& latencies() const;
 
  private:
   struct Impl;

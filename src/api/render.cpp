@@ -101,7 +101,7 @@ void render_run(json::Writer& w, const run::Run& run, Instant now) {
   time_field(w, "started_at", run.started_at);
   time_field(w, "finished_at", run.finished_at);
   w.field("deadline", format_rfc3339(run.deadline));
-  w.field("remaining_ms", std::max<std::int64_t>(0, (run.deadline - now).count()));
+  w.field("remaining_ms", remaining_ms(run.deadline, now));
   w.name("retry_budget");
   w.begin_object();
   w.field("limit", run.retry_limit);
@@ -164,6 +164,9 @@ void render_event(json::Writer& w, const run::Event& event) {
 
 std::string run_json(const run::Run& run, Instant now) {
   std::string out;
+  std::size_t bytes = run.result.size() + 1024;
+  for (const run::Step& step : run.steps) bytes += step.result.size() + 1024;
+  out.reserve(bytes);  // a large result is not copied again and again while the text grows
   json::Writer w(out);
   render_run(w, run, now);
   return out;
@@ -171,6 +174,7 @@ std::string run_json(const run::Run& run, Instant now) {
 
 std::string step_json(const run::Run& run, std::size_t index, Instant now) {
   std::string out;
+  out.reserve(run.steps[index].result.size() + 1024);
   json::Writer w(out);
   render_step(w, run, index, now);
   return out;

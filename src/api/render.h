@@ -3,6 +3,7 @@
 #include <string>
 
 #include "holdfast/core/json.h"
+#include "holdfast/engine/latencies.h"
 #include "holdfast/ledger/ledger.h"
 #include "holdfast/run/run.h"
 #include "holdfast/tools/catalog.h"
@@ -22,14 +23,14 @@ void render_unknown(json::Writer& w, const ledger::UnknownEntry& entry, const to
 void render_breaker(json::Writer& w, const Breaker& breaker);
 void render_audit(json::Writer& w, const ledger::AuditEntry& entry);
 
-/// What GET /v1/tools knows of a tool's speed.
-struct LatencySummary {
-  std::uint64_t samples = 0;
-  std::int64_t p50_ms = 0, p95_ms = 0, p99_ms = 0;
-  std::optional<std::int64_t> suggested_deadline_ms;  // empty: too few samples to say
-};
-void render_tool(json::Writer& w, const tools::ToolConfig& tool, const LatencySummary& latency);
+/// One entry of GET /v1/tools, with what is known of the tool's speed.
+void render_tool(json::Writer& w, const tools::ToolConfig& tool, const engine::LatencySummary& latency,
+                 const engine::Latencies::InForce& deadline);
 
+/// Milliseconds until the deadline, never negative.
+[[nodiscard]] inline std::int64_t remaining_ms(Instant deadline, Instant now) {
+  return std::max<std::int64_t>(0, (deadline - now).count());
+}
 [[nodiscard]] std::string run_json(const run::Run& run, Instant now);
 [[nodiscard]] std::string step_json(const run::Run& run, std::size_t index, Instant now);
 

@@ -1,4 +1,6 @@
 // What only operators see: unknown writes with their evidence, breakers, tools, the audit log.
+#include <charconv>
+
 #include "api/render.h"
 #include "holdfast/core/ids.h"
 #include "holdfast/core/intent_key.h"
@@ -102,6 +104,24 @@ void optional_number(json::Writer& w, std::string_view name, bool known, std::in
   }
 }
 
+std::string decimal(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+/// The rule of a sized deadline, null for a fixed one. `from_samples` false: the ceiling holds.
+void render_rule(json::Writer& w, const ToolPolicy& policy, bool from_samples) {
+  if (!policy.sized) return w.null();
+  w.begin_object();
+  w.raw_field("percentile", decimal(policy.sized->percentile));
+  w.raw_field("factor", decimal(policy.sized->factor));
+  w.field("floor_ms", static_cast<std::int64_t>(policy.sized->floor.count()));
+  w.field("ceiling_ms", static_cast<std::int64_t>(policy.sized->ceiling.count()));
+  w.field("samples_needed", samples_needed(*policy.sized, policy.kind()));
+  w.field("from_samples", from_samples);
+  w.end_object();
+}
+
 }  // namespace
 
 void render_unknown(json::Writer& w, const ledger::UnknownEntry& entry, const tools::Catalog& catalog,
@@ -165,7 +185,8 @@ void render_audit(json::Writer& w, const ledger::AuditEntry& entry) {
   w.end_object();
 }
 
-void render_tool(json::Writer& w, const tools::ToolConfig& tool, const LatencySummary& latency) {
+void render_tool(json::Writer& w, const tools::ToolConfig& tool, const engine::LatencySummary& latency,
+                 const engine::Latencies::InForce& deadline) {
   const ToolPolicy& policy = tool.policy;
   const bool measured = latency.samples > 0;
   w.begin_object();
@@ -173,7 +194,9 @@ void render_tool(json::Writer& w, const tools::ToolConfig& tool, const LatencySu
   w.field("tool", policy.tool);
   w.field("effect", word(policy.effect));
   w.field("kind", word(policy.kind()));
-  w.field("deadline_ms", static_cast<std::int64_t>(policy.deadline.count()));
+  w.field("deadline_ms", static_cast<std::int64_t>(deadline.deadline.count()));
+  w.name("sized");
+  render_rule(w, policy, deadline.measured);
   w.field("max_attempts", policy.max_attempts);
   w.name("backoff");
   w.begin_object();
@@ -190,11 +213,12 @@ void render_tool(json::Writer& w, const tools::ToolConfig& tool, const LatencySu
   for (const auto& [field, source] : tool.sources) w.field(field, tools::word(source));
   w.end_object();
   w.field("samples", latency.samples);
-  optional_number(w, "p50_ms", measured, latency.p50_ms);
-  optional_number(w, "p95_ms", measured, latency.p95_ms);
-  optional_number(w, "p99_ms", measured, latency.p99_ms);
-  optional_number(w, "suggested_deadline_ms", latency.suggested_deadline_ms.has_value(),
-                  latency.suggested_deadline_ms.value_or(0));
+  w.field("timeouts", latency.timeouts);
+  optional_number(w, "p50_ms", measured, latency.p50.value.count());
+  optional_number(w, "p95_ms", measured, latency.p95.value.count());
+  optional_number(w, "p99_ms", measured, latency.p99.value.count());
+  optional_number(w, "suggested_deadline_ms", latency.suggested.has_value(),
+                  latency.suggested.value_or(Duration{0}).count());
   w.field("measured", measured);
   w.end_object();
 }

@@ -17,11 +17,21 @@ Result<RunPtr> run_by_id(const Service& service, const std::string& id) {
   auto found = service.reader.run(id);
   if (!found) return std::unexpected(std::move(found.error()));
   if (!*found) return std::unexpected(run_not_found(id));
+  show_storage(service, **found);
   return std::make_shared<const run::Run>(std::move(**found));
 }
 
 Result<RunPtr> find_run(const Service& service, const http::Request& request) {
-  return run_by_id(service, request.parameters.at("id"));
+  const std::string& id = request.parameters.at("id");
+  auto run = run_by_id(service, id);
+  if (run && !may_see(request.identity, (*run)->owner)) return std::unexpected(run_not_found(id));
+  return run;
+}
+
+void show_storage(const Service& service, run::Run& run) {
+  if (service.commands.storage_ok() || run.settled() || run.status == run::RunStatus::unknown) return;
+  run.status = run::RunStatus::waiting;
+  run.wait = {run::WaitFor::storage, std::nullopt};
 }
 
 http::Outcome run_response(const Service& service, const http::Request& request) {

@@ -15,7 +15,7 @@ std::vector<const tools::ToolConfig*> known_tools(const Service& service) {
   for (const auto& [server_name, server] : service.catalog.config().servers) {
     for (const auto& [tool_name, tool] : server.tools) found[{server_name, tool_name}] = &tool;
   }
-  for (const auto& [server, tool] : service.metrics.latencies().tools()) {
+  for (const auto& [server, tool] : service.latencies.tools()) {
     if (found.contains({server, tool})) continue;
     const tools::ToolConfig* config = service.catalog.find(server, tool);
     // The rules of unnamed tools are shared by all of a server's: only an entry that carries this name can be
@@ -35,7 +35,10 @@ http::Outcome list_tools(const Service& service, const http::Request& request) {
   return json_response(
       render_page(part->end - part->begin, part->next_cursor, [&](json::Writer& w, std::size_t i) {
         const tools::ToolConfig& tool = *all[part->begin + i];
-        render_tool(w, tool, service.metrics.latencies().summary(tool.policy.server, tool.policy.tool));
+        const ToolPolicy& policy = tool.policy;
+        render_tool(w, tool,
+                    service.latencies.summary(policy.server, policy.tool, policy.kind(), service.clock.now()),
+                    service.latencies.in_force(policy));
       }));
 }
 

@@ -83,6 +83,34 @@ bool nothing_to_wait_for(const run::Run& run) {
   return run.settled() || run.status == run::RunStatus::unknown;
 }
 
+/// A settled run's text, but for the time that is left.
+http::Response with_remaining(const LargeAnswers::Text& text, Instant now) {
+  http::Response response = json_response(text.before + std::to_string(remaining_ms(text.deadline, now)));
+  response.shared_body = text.after;
+  return response;
+}
+
+/// The answer from what is kept of large ones; nullopt: the ledger has to be asked.
+std::optional<http::Response> kept_response(const Service& service, const http::Request& request) {
+  const auto kept = service.large.find(request.parameters.at("id"));
+  if (!kept.after || !may_see(request.identity, kept.owner)) return std::nullopt;
+  return with_remaining(kept, service.clock.now());
+}
+
+http::Outcome large_response(const Service& service, const run::Run& run, LargeAnswers::Ticket ticket, std::string text,
+                             Instant now) {
+  service.large.was_large(run.id);
+  if (!run.settled()) return json_response(std::move(text));
+  const std::string mark = "\"remaining_ms\":";
+  const std::size_t at = text.find(mark) + mark.size();
+  const LargeAnswers::Text kept{.owner = run.owner,
+                                .deadline = run.deadline,
+                                .before = text.substr(0, at),
+                                .after = std::make_shared<const std::string>(text, text.find(',', at))};
+  service.large.keep(ticket, run.id, kept);
+  return with_remaining(kept, now);
+}
+
 http::Outcome get_run(const Service& service, http::Request& request) {
   if (auto ok = check_query(request, {"wait"}); !ok) return failure(ok.error());
   const auto wait = read_wait(request);
@@ -90,15 +118,22 @@ http::Outcome get_run(const Service& service, http::Request& request) {
   const std::string& id = request.parameters.at("id");
   const Instant now = service.clock.now();
   request.watch(rest_topic(id));
-  if (service.known.moving(id)) {
+  if (request.identity.operate && service.known.moving(id)) {
     if (const auto until = wait_until(request, *wait, now)) return http::Park{*until};
   }
+  std::optional<http::Response> kept = kept_response(service, request);
+  if (kept) return std::move(*kept);
+  const auto making = service.large.one_at_a_time(id);
+  if (making && (kept = kept_response(service, request))) return std::move(*kept);
+  const auto ticket = service.large.before_reading(id);
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
   if (!nothing_to_wait_for(**run)) {
     if (const auto until = wait_until(request, *wait, now)) return http::Park{*until};
   }
-  return json_response(run_json(**run, now));
+  std::string text = run_json(**run, now);
+  if (LargeAnswers::is_large(text)) return large_response(service, **run, ticket, std::move(text), now);
+  return json_response(std::move(text));
 }
 
 Result<ledger::RunFilter> read_filter(const http::Request& request) {
@@ -138,8 +173,9 @@ Result<ledger::RunFilter> read_filter(const http::Request& request) {
 http::Outcome list_runs(const Service& service, const http::Request& request) {
   const auto filter = read_filter(request);
   if (!filter) return failure(filter.error());
-  const auto runs = service.reader.runs(*filter);
+  auto runs = service.reader.runs(*filter);
   if (!runs) return failure(runs.error());
+  for (run::Run& run : *runs) show_storage(service, run);
   const Instant now = service.clock.now();
   const std::string next = runs->size() < filter->limit ? "" : make_cursor('r', {runs->back().seq});
   return json_response(render_page(runs->size(), next,

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "api/known_runs.h"
+#include "api/large_answers.h"
 #include "holdfast/core/time.h"
 #include "holdfast/engine/engine.h"
+#include "holdfast/engine/latencies.h"
 #include "holdfast/ledger/ledger.h"
 #include "holdfast/run/plan.h"
 #include "holdfast/tools/catalog.h"
@@ -38,6 +40,8 @@ class Commands {
                                                       std::string who, std::string why,
                                                       std::optional<Duration> span) = 0;
   [[nodiscard]] virtual bool ready() const = 0;
+  /// As engine::Engine::storage_ok().
+  [[nodiscard]] virtual bool storage_ok() const = 0;
   /// A consistent copy of the ledger at an absolute path that does not exist yet.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;
 };
@@ -48,8 +52,10 @@ struct Service {
   Commands& commands;
   ledger::Reader& reader;
   const KnownRuns& known;
+  LargeAnswers& large;
   const tools::Catalog& catalog;
   MetricsRegistry& metrics;
+  const engine::Latencies& latencies;
 
   [[nodiscard]] run::PlanContext plan_context() const;
 };

@@ -15,6 +15,7 @@ constexpr std::array kCodes = {
     CodeRule{"tool_not_found", 404, 0},  CodeRule{"already_resolved", 409, 0},
     CodeRule{"not_unknown", 409, 0},     CodeRule{"run_settled", 409, 0},
     CodeRule{"not_open", 409, 0},        CodeRule{"exists", 409, 0},
+    CodeRule{"step_in_flight", 409, 0},  CodeRule{"unknown_write", 409, 0},
     CodeRule{"key_reused", 422, 0},      CodeRule{"step_reused", 422, 0},
     CodeRule{"overloaded", 503, 1},      CodeRule{"shutting_down", 503, 2},
     CodeRule{"not_ready", 503, 1},       CodeRule{"commit_timeout", 503, 1},

@@ -66,21 +66,26 @@ int list_tools(const Common& common, const Io& io) {
   if (!items) return items.error();
   print_list(
       io.out, common.format, items->list,
-      {"SERVER", "TOOL", "EFFECT", "REPEAT", "DEADLINE", "ATTEMPTS", "CALLS", "P50", "P95", "P99",
+      {"SERVER", "TOOL", "EFFECT", "REPEAT", "DEADLINE", "ATTEMPTS", "CALLS", "TIMEOUTS", "P50", "P95", "P99",
        "SUGGESTED"},
       [](const json::Value& t) {
         const auto time = [&t](std::string_view name) {
           const json::Value* ms = t.find(name);
           return ms && ms->integer() ? std::to_string(*ms->integer()) + "ms" : std::string{};
         };
+        const json::Value* rule = t.find("sized");
+        const std::string sized = !rule || !rule->find("from_samples") ? ""
+                                  : text_of(*rule, "from_samples") == "true" ? " (sized)"
+                                                                             : " (ceiling)";
         const std::string calls = text_of(t, "samples");
         return std::vector{text_of(t, "server"),
                            text_of(t, "tool"),
                            text_of(t, "effect"),
                            text_of(t, "kind"),
-                           time("deadline_ms"),
+                           time("deadline_ms") + sized,
                            text_of(t, "max_attempts"),
                            calls == "0" ? "never measured" : calls,
+                           calls == "0" ? "" : text_of(t, "timeouts"),
                            time("p50_ms"),
                            time("p95_ms"),
                            time("p99_ms"),

@@ -1,4 +1,5 @@
 // The server process: every part made, joined and taken down in the right order.
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -16,6 +17,7 @@
 #include "cli/reload.h"
 #include "cli/signals.h"
 #include "cli/transports.h"
+#include "core/crash_point.h"
 #include "holdfast/engine/engine.h"
 #include "holdfast/ledger/ledger.h"
 #include "http/server.h"
@@ -25,6 +27,14 @@ namespace holdfast::cli {
 namespace {
 
 constexpr Duration kDiscovery{3'000};
+constexpr int kLargeBlock = 256 * 1024;
+
+/// Large results come and go. Left to itself the allocator keeps their blocks in the heap of each thread once it has
+/// seen a few, and the process grows with the number of threads; fixed thresholds give them back at once.
+void return_large_blocks() {
+  mallopt(M_MMAP_THRESHOLD, kLargeBlock);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLargeBlock);
+}
 
 int fail(std::ostream& err, const Error& error, int code) {
   err << "holdfast: " << error.message << std::endl;
@@ -54,7 +64,7 @@ struct Process {
         random(system_random()),
         engine(clock, *random, *ledger.ledger, catalog, *transport, hub, metrics, engine_options()),
         commands(engine, *ledger.ledger),
-        service{clock, commands, *ledger.reader, hub.known(), catalog, metrics},
+        service{clock, commands, *ledger.reader, hub.known(), hub.large(), catalog, metrics, engine.latencies()},
         client(http::make_server(clock, listener(catalog.config(), tokens, "client", catalog.config().listen))),
         admin(http::make_server(clock, listener(catalog.config(), tokens, "admin", catalog.config().admin_listen))) {
     relay.attach(engine);
@@ -134,11 +144,29 @@ void reload(Process& process, const std::string& path, const Io& io) {
   process.transport->discover_trusted(kDiscovery);
 }
 
-int serve(const std::string& path, const Io& io) {
+/// A kill point is armed only by who asks for it twice: by the variable, and by the flag that production never has.
+Result<void> arm(bool allowed, const Io& io) {
+  const char* wanted = io.env("HOLDFAST_CRASH_AT");
+  if (wanted == nullptr) return {};
+  if (allowed) return arm_crash_point(wanted);
+  return std::unexpected(Error{"bad_crash_point",
+                               "HOLDFAST_CRASH_AT is set, and would kill this process at the named point; it is for tests: unset it, or pass "
+                               "--allow-crash-points",
+                               {}});
+}
+
+struct ServeOptions {
+  std::string config;
+  bool allow_crash_points = false;
+};
+
+int serve(const ServeOptions& options, const Io& io) {
+  return_large_blocks();
+  if (const auto armed = arm(options.allow_crash_points, io); !armed) return fail(io.err, armed.error(), kBadInput);
   hold_signals();
   raise_descriptor_limit();
   umask(S_IRWXG | S_IRWXO);
-  auto config = tools::load_config(path, io.env);
+  auto config = tools::load_config(options.config, io.env);
   if (!config) return fail(io.err, config.error(), kBadInput);
   start_log(config->secrets);
   auto opened = ledger::open_sqlite(ledger::Options{.path = config->database});
@@ -150,7 +178,7 @@ int serve(const std::string& path, const Io& io) {
     return fail(io.err, ready.error(), kFailed);
   }
   io.out << *ready << std::endl;
-  wait_for_stop([&] { reload(process, path, io); });
+  wait_for_stop([&] { reload(process, options.config, io); });
   spdlog::info("stopping");
   stop(process);
   return kOk;
@@ -159,11 +187,12 @@ int serve(const std::string& path, const Io& io) {
 }  // namespace
 
 void add_serve(CLI::App& app, Commands& commands) {
-  auto path = std::make_shared<std::string>();
+  auto options = std::make_shared<ServeOptions>();
   CLI::App& command = *app.add_subcommand("serve", "Run the server");
-  command.add_option("--config", *path, "the configuration")->required()->option_text("FILE");
+  command.add_option("--config", options->config, "the configuration")->required()->option_text("FILE");
+  command.add_flag("--allow-crash-points", options->allow_crash_points, "for tests: let HOLDFAST_CRASH_AT=POINT:N kill the process");
   command.callback(
-      [path, &commands] { commands.action = [path, &commands] { return serve(*path, commands.io); }; });
+      [options, &commands] { commands.action = [options, &commands] { return serve(*options, commands.io); }; });
 }
 
 }  // namespace holdfast::cli

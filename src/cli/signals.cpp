@@ -33,6 +33,7 @@ void hold_signals() {
   const sigset_t set = our_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the process's size limit: the write fails, as on a full disk
 }
 
 void wait_for_stop(const std::function<void()>& reload) {

@@ -3,7 +3,7 @@
 
 namespace holdfast::cli {
 
-/// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in those it starts, and ignores SIGPIPE. Call before any
+/// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in those it starts, and ignores SIGPIPE and SIGXFSZ. Call before any
 /// thread exists.
 void hold_signals();
 /// Returns when SIGTERM or SIGINT comes; from then on a second one ends the process at once, with 128 plus its number. Until

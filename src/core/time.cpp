@@ -1,5 +1,7 @@
 #include "holdfast/core/time.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -70,16 +72,24 @@ void append_padded(std::string& out, std::int64_t value, int width) {
   out.append(buffer.data(), static_cast<std::size_t>(width));
 }
 
+/// Steady, and unlike steady_clock's own, it goes on while the machine sleeps: a key grows too old for its tool
+/// meanwhile, and deadlines come nearer.
+std::chrono::steady_clock::time_point since_boot() {
+  timespec at{};
+  (void)clock_gettime(CLOCK_BOOTTIME, &at);
+  return std::chrono::steady_clock::time_point(std::chrono::seconds(at.tv_sec) +
+                                               std::chrono::nanoseconds(at.tv_nsec));
+}
+
 }  // namespace
 
 SystemClock::SystemClock()
     : wall_at_start_{std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch())
                          .count()},
-      steady_at_start_(std::chrono::steady_clock::now()) {}
+      steady_at_start_(since_boot()) {}
 
 Instant SystemClock::now() const {
-  return wall_at_start_ +
-         std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - steady_at_start_);
+  return wall_at_start_ + std::chrono::duration_cast<Duration>(since_boot() - steady_at_start_);
 }
 
 Result<Duration> parse_duration(std::string_view text) {

@@ -1,6 +1,7 @@
 // The output gate: everything decided becomes durable as one batch, and only then do effects leave.
 #include <spdlog/spdlog.h>
 
+#include "core/crash_point.h"
 #include "engine/loop.h"
 
 namespace holdfast::engine {
@@ -23,8 +24,10 @@ void Engine::Impl::build_batch() {
     for (const run::Event& event : live->changes.events) batch.events.emplace_back(&live->run, event);
   }
   batch.audit = audit;
+  batch.answers = kept;
   batch.prune = prune_seqs;
   batch.probe = !storage_ok;
+  batch.adopt = adopt;
 }
 
 /// However a write came into doubt: its tool's check is asked.
@@ -52,8 +55,11 @@ void Engine::Impl::flush() {
   }
   build_batch();
   gates.collect(batch.breakers, batch.gates);
+  last_flush = draining && flights.empty();
+  if (last_flush || !batch.empty()) latencies.collect(batch.latencies, now, last_flush);
   if (batch.empty())
     return release_effects();  // nothing to store: whoever waits is told what is stored already
+  crash_point(CrashPoint::before_commit);
   const std::size_t size = batch.runs.size() + batch.new_runs.size();
   const auto started = std::chrono::steady_clock::now();
   auto committed = ledger.commit(batch);
@@ -68,29 +74,48 @@ void Engine::Impl::flush() {
   after_commit(*committed);
 }
 
+/// Before anybody is answered: who was told of something finds it counted.
+void Engine::Impl::count_turn() {
+  for (Live* live : dirty) {
+    count(*live);
+    for (std::uint32_t i = 0; i < live->changes.over_budget; ++i) metrics.retry_budget_exhausted();
+    for (const std::uint32_t step : live->changes.degraded)
+      metrics.fallback(live->run.steps[step].spec.server, live->run.steps[step].spec.tool);
+  }
+  for (const Gates::Change& change : gates.take_changes())
+    metrics.circuit(change.server, change.tool, change.state, change.opened);
+  report();
+}
+
 void Engine::Impl::after_commit(const ledger::Committed& proof) {
+  crash_point(CrashPoint::committed);
+  if (!submit_answers.empty()) crash_point(CrashPoint::submit_committed);
+  count_turn();
   for (auto& [run_id, answer] : submit_answers) answer(nullptr);
   submit_answers.clear();
+  if (!outgoing.empty()) crash_point(CrashPoint::answered);
   for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
   outgoing.clear();
   keys.clear();
   audit.clear();
+  kept.clear();
   pruned();
+  adopt = false;
   release_effects();
-  report();
   ledger.checkpoint_if_due();
 }
 
 void Engine::Impl::release_effects() {
   for (const tools::CallId id : cancels) transport.cancel(id);
   cancels.clear();
+  if (!answers.empty()) crash_point(CrashPoint::command_committed);
   for (auto& answer : answers) answer(nullptr);
   answers.clear();
   for (Live* live : dirty) {
+    if (live->run.settled()) crash_point(CrashPoint::settled);
     const bool changed = live->is_new || !live->changes.empty() || !live->attempts.empty();
     const std::string id = live->run.id;
     const bool rests = live->run.settled() || live->run.status == run::RunStatus::unknown;
-    count(*live);
     live->is_new = false;
     live->dirty = false;
     live->changes.clear();
@@ -100,9 +125,7 @@ void Engine::Impl::release_effects() {
     if (changed) observer.run_changed(id, rests);
   }
   dirty.clear();
-  for (const Gates::Change& change : gates.take_changes())
-    metrics.circuit(change.server, change.tool, change.state, change.opened);
-  if (draining && flights.empty()) {
+  if (last_flush) {
     const std::lock_guard lock(drained_mutex);
     drained = true;
     drained_wake.notify_all();
@@ -126,6 +149,7 @@ void Engine::Impl::storage_failed(const Error& error) {
   // Rows that gates gave for this batch must be given again.
   for (const Breaker& breaker : batch.breakers) gates.store_again(breaker);
   for (const RateGate& gate : batch.gates) gates.store_again(gate);
+  for (const ledger::LatencyRow& row : batch.latencies) latencies.store_again(row);
   for (auto& [run_id, answer] : submit_answers) {
     answer(&storage_error);
     const auto it = runs.find(run_id);

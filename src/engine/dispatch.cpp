@@ -1,6 +1,7 @@
 // From a move to a call, and from evidence back to the run.
 #include <algorithm>
 
+#include "core/crash_point.h"
 #include "engine/loop.h"
 #include "holdfast/core/json.h"
 #include "holdfast/run/references.h"
@@ -10,15 +11,8 @@ namespace holdfast::engine {
 namespace {
 
 constexpr std::size_t kMostLingering = 10'000;
-constexpr Duration kProbeGrace{2'000};
 constexpr Duration kCheckDelay{500};
-
-Result<std::string> resolved_args(const run::Run& run, const run::Step& step) {
-  if (step.spec.args.find("${") == std::string::npos) return step.spec.args;
-  return run::resolve(step.spec.args, [&](std::string_view name, std::string_view pointer) {
-    return run::value_of(run, name, pointer);
-  });
-}
+constexpr Duration kCheckPause{30'000};  // at most, between two looks at a gate; a slot's queue calls sooner
 
 }  // namespace
 
@@ -59,6 +53,18 @@ Result<void> Engine::Impl::freeze(Live& live, std::uint32_t index, const ToolPol
   return {};
 }
 
+/// Why the step is sent again: how its last call ended. From the ledger where that was in an earlier life.
+AttemptClass Engine::Impl::last_class(const Live& live, std::uint32_t index) {
+  if (index < live.last_class.size() && live.last_class[index] != AttemptClass::none)
+    return live.last_class[index];
+  for (std::uint32_t n = live.run.steps[index].rows; n > 0; --n) {
+    const auto stored = ledger.find_attempt(live.run.seq, index, n);
+    if (!stored || !*stored) break;
+    if ((*stored)->kind == AttemptKind::call) return (*stored)->klass;
+  }
+  return AttemptClass::none;
+}
+
 void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) {
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
@@ -66,10 +72,16 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     return run::fail(turn, index, Reason::tool_not_found,
                      "the configuration has no tool " + step.spec.server + "/" + step.spec.tool);
   const ToolPolicy& policy = policy_of(step);
-  const run::Readiness readiness = run::ready(live.run, step, policy, now);
+  const auto unfit = [&](const Error& error) {
+    const bool reference = error.code == "bad_reference";
+    run::fail(turn, index, reference ? Reason::bad_reference : Reason::bad_arguments, error.message);
+  };
+  // A write that a restored backup left in doubt may have nothing recorded: its check and the operator need its key.
+  if (step.doubt != Reason::none)
+    if (auto frozen = freeze(live, index, policy); !frozen) return unfit(frozen.error());
+  const run::Readiness readiness = run::ready(live.run, step, policy, now, latencies.deadline(policy, now));
   switch (readiness.what) {
     case run::Readiness::What::fail:
-      if (readiness.reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
       return run::give_up(turn, index, policy, readiness.reason, readiness.detail);
     case run::Readiness::What::doubt:
       return run::doubt(turn, index, readiness.reason, readiness.detail);
@@ -80,27 +92,28 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
     case run::Readiness::What::send:
       break;
   }
-  if (auto frozen = freeze(live, index, policy); !frozen) {
-    const bool reference = frozen.error().code == "bad_reference";
-    return run::fail(turn, index, reference ? Reason::bad_reference : Reason::bad_arguments,
-                     frozen.error().message);
-  }
+  if (auto frozen = freeze(live, index, policy); !frozen) return unfit(frozen.error());
   if (!gates.slot_free(step.spec.server) || (!from_queue && gates.others_wait(step.spec.server))) {
     live.queued = true;
     if (step.wait.what != run::WaitFor::slot) gates.queue_for_slot(step.spec.server, {live.run.id, index});
     return run::hold(turn, index, {run::WaitFor::slot, std::nullopt});
   }
-  const CallDeadline deadline = nest_deadline(policy.deadline, step.spec.deadline, live.run.deadline, now);
-  Verge verge = gates.ask(policy, readiness.kind, now, deadline.at + kProbeGrace);
-  if (verge.pass == Verge::Pass::closed) return closed_circuit(live, index, policy, readiness.kind, verge);
+  if (live.queued) gates.leave_circuit(step.spec.server, {live.run.id, index});
+  const CallDeadline deadline =
+      nest_deadline(latencies.deadline(policy, now), step.spec.deadline, live.run.deadline, now);
+  Verge verge = gates.ask(policy, readiness.kind, now, deadline.at);
+  if (verge.pass == Verge::Pass::closed)
+    return closed_circuit(live, index, policy, readiness.kind, std::move(verge));
   if (verge.pass == Verge::Pass::wait) {
-    if (*verge.wait.until >= live.run.deadline)
+    if (verge.earliest >= live.run.deadline)
       return run::give_up(turn, index, policy, Reason::rate_limited,
-                          "the server asked everybody to wait until " + format_rfc3339(*verge.wait.until) +
-                              ", past the run's deadline");
+                          "the server asked everybody to wait until " + format_rfc3339(verge.earliest) +
+                              ", past the run's deadline",
+                          verge.earliest);
+    if (*verge.wait.until >= live.run.deadline) verge.wait.until = verge.earliest;
     return run::hold(turn, index, verge.wait);
   }
-  if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(step.wait.what));
+  if (step.attempts > 0 && !step.ordered) metrics.retried(Reason::none, word(last_class(live, index)));
   const bool is_write = step.effect == Effect::write;
   run::FrozenRequest request = is_write ? step.write->request : live.requests[index];
   launch(live, index, AttemptKind::call, policy, readiness.kind, std::move(request), deadline,
@@ -108,33 +121,33 @@ void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) 
 }
 
 void Engine::Impl::closed_circuit(Live& live, std::uint32_t index, const ToolPolicy& policy, Kind kind,
-                                  const Verge& verge) {
+                                  Verge verge) {
+  if (verge.stand_in) send_probe(std::move(*verge.stand_in));
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
-  const std::string until = verge.wait.until ? format_rfc3339(*verge.wait.until) : std::string{};
-  const std::string detail = "the circuit of " + policy.server + "/" + policy.tool + " is open" +
+  const std::string until =
+      verge.wait.until && !verge.probing ? format_rfc3339(*verge.wait.until) : std::string{};
+  const std::string detail = "the circuit of " + policy.server + "/" + policy.tool +
+                             (verge.probing ? " is half open and a probe decides" : " is open") +
                              (until.empty() ? "" : " until " + until) +
                              (verge.cause.empty() ? "" : " (" + verge.cause + ")");
-  const bool too_late = verge.wait.until && *verge.wait.until >= live.run.deadline;
+  const bool too_late = !verge.probing && verge.wait.until && *verge.wait.until >= live.run.deadline;
   const bool has_fallback = step.effect == Effect::read && policy.fallback.has_value();
-  if (has_fallback) return run::give_up(turn, index, policy, Reason::circuit_open, detail);
-  if (step.spec.on_circuit_open == run::OnCircuitOpen::fail || too_late) {
-    run::fail(turn, index, Reason::circuit_open, detail);
-    if (step.status == run::StepStatus::failed)
-      step.advice = advice(Reason::circuit_open, policy.server + "/" + policy.tool, until);
-    return;
-  }
+  if (has_fallback)
+    return run::give_up(turn, index, policy, Reason::circuit_open, detail, verge.wait.until);
+  if (step.spec.on_circuit_open == run::OnCircuitOpen::fail || too_late)
+    return run::fail(turn, index, Reason::circuit_open, detail, verge.wait.until);
   live.queued = true;
   gates.wait_for_circuit(policy, {live.run.id, index}, kind, verge.by_server);
   run::hold(turn, index, verge.wait);
 }
 
-void Engine::Impl::start_check(Live& live, std::uint32_t index) {
+void Engine::Impl::start_check(Live& live, std::uint32_t index, bool from_queue) {
   run::Step& step = live.run.steps[index];
   const ToolPolicy& policy = policy_of(step);
   run::Turn turn{live.run, live.changes, now, random};
-  const auto later = [&] {
-    step.next_check = now + kCheckDelay;
+  const auto later = [&](Duration wait) {
+    step.next_check = now + wait;
     if (step.status != run::StepStatus::unknown)
       run::hold(turn, index, {run::WaitFor::backoff, step.next_check});
     live.changes.touch(index);
@@ -165,35 +178,19 @@ void Engine::Impl::start_check(Live& live, std::uint32_t index) {
     step.next_check.reset();
     return run::doubt(turn, index, step.doubt, "the tool's check can't be asked: " + request.error().message);
   }
-  if (!gates.slot_free(rule.server)) return later();
+  if (!gates.slot_free(rule.server) || (!from_queue && gates.others_wait(rule.server))) {
+    live.queued = true;
+    gates.queue_for_slot(rule.server, {live.run.id, index, true});
+    return later(kCheckPause);
+  }
   const Instant limit = now < live.run.deadline ? live.run.deadline : kEndOfTime;
-  const CallDeadline deadline = nest_deadline(config->policy.deadline, std::nullopt, limit, now);
-  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
-  if (verge.pass != Verge::Pass::go) return later();
-  launch(live, index, AttemptKind::check, config->policy, Kind::read, std::move(*request), deadline,
-         std::move(verge.permit));
-}
-
-void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
-  run::Step& step = live.run.steps[index];
-  const ToolPolicy& policy = policy_of(step);
-  run::Turn turn{live.run, live.changes, now, random};
-  if (!policy.fallback) return run::fail(turn, index, step.reason, step.detail);
-  metrics.fallback(step.spec.server, step.spec.tool);
-  const FallbackRule& rule = *policy.fallback;
-  if (rule.source == FallbackRule::Source::fixed)
-    return run::degrade(turn, index, rule.value, "the configured value stands in: " + step.detail);
-  const tools::ToolConfig* config =
-      rule.source == FallbackRule::Source::tool ? catalog.find(rule.server, rule.tool) : nullptr;
-  const auto args = resolved_args(live.run, step);
-  if (config == nullptr || !args) return run::fail(turn, index, step.reason, step.detail);
-  auto request = catalog.freeze(rule.server, rule.tool, *args, "");
   const CallDeadline deadline =
-      nest_deadline(config->policy.deadline, step.spec.deadline, live.run.deadline, now);
-  if (!request || !gates.slot_free(rule.server)) return run::fail(turn, index, step.reason, step.detail);
-  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at + kProbeGrace);
-  if (verge.pass != Verge::Pass::go) return run::fail(turn, index, step.reason, step.detail);
-  launch(live, index, AttemptKind::fallback, config->policy, Kind::read, std::move(*request), deadline,
+      nest_deadline(latencies.deadline(config->policy, now), std::nullopt, limit, now);
+  Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at);
+  if (verge.pass != Verge::Pass::go)
+    return later(verge.wait.until ? std::clamp(*verge.wait.until - now, kCheckDelay, kCheckPause)
+                                  : kCheckPause);
+  launch(live, index, AttemptKind::check, config->policy, Kind::read, std::move(*request), deadline,
          std::move(verge.permit));
 }
 
@@ -241,6 +238,9 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
   else
     gates.settle(flight.permit, *flight.called, judgement,
                  retry_after_wait(evidence.retry_after, evidence.date, now), now);
+  const Sample sample = sample_of(flight.attempt.kind, flight.attempt.clipped, evidence, judgement);
+  latencies.add(*flight.called, sample,
+                sample == Sample::gave_up ? flight.attempt.deadline : now - flight.attempt.started_at, now);
   const ToolPolicy& policy = policy_of(step);
   const bool interrupted = draining && evidence.failure == Failure::cancelled && flight.kind == Kind::read &&
                            !live.run.cancel_requested;
@@ -257,13 +257,18 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
       default:
         run::absorb_call(turn, index, flight.attempt, evidence, judgement, policy);
     }
-  if (live.run.steps[index].reason == Reason::retry_budget_exhausted) metrics.retry_budget_exhausted();
+  keep_answer(flight, evidence, judgement);
+  if (flight.attempt.kind == AttemptKind::call) {
+    live.last_class.resize(std::max(live.last_class.size(), live.run.steps.size()));
+    live.last_class[index] = flight.attempt.klass;
+  }
   live.attempts.push_back(flight.attempt);
 }
 
 void Engine::Impl::call_finished(tools::CallId id, Evidence evidence) {
   const auto it = flights.find(id);
-  if (it == flights.end()) return;
+  if (it == flights.end()) return probe_finished(id, evidence);
+  crash_point(CrashPoint::before_absorb);
   Flight flight = std::move(it->second);
   flights.erase(it);
   Live& live = *flight.live;
@@ -336,29 +341,6 @@ void Engine::Impl::absorb_crash(Live& live, const run::Attempt& attempt) {
   flight.permit.tool = policy.tool;
   end_flight(live, attempt.step, evidence, flight);
   mark(live);
-}
-
-void Engine::Impl::serve_waiters() {
-  for (Gates::Released& released : gates.take_released()) {
-    Live* live = find(released.waiter.run_id);
-    if (live == nullptr) continue;
-    run::Step& step = live->run.steps[released.waiter.step];
-    if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::circuit) continue;
-    run::Turn turn{live->run, live->changes, now, random};
-    run::hold(turn, released.waiter.step, {run::WaitFor::circuit, released.at});
-    mark(*live);
-    advance(*live);
-  }
-  Waiter waiter;
-  while (!draining && gates.next_for_slot(waiter)) {
-    Live* live = find(waiter.run_id);
-    if (live == nullptr || waiter.step >= live->run.steps.size()) continue;
-    run::Step& step = live->run.steps[waiter.step];
-    if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) continue;
-    start_step(*live, waiter.step, true);
-    mark(*live);
-    advance(*live);
-  }
 }
 
 }  // namespace holdfast::engine

@@ -123,8 +123,14 @@ std::optional<Instant> Engine::turn() {
 void Engine::drain() {
   impl_->drain();
 }
+const Latencies& Engine::latencies() const {
+  return impl_->latencies;
+}
 bool Engine::ready() const {
   return impl_->storage_ok && !impl_->draining && !impl_->stop;
+}
+bool Engine::storage_ok() const {
+  return impl_->storage_ok;
 }
 
 Result<void> Engine::start() {
@@ -282,6 +288,7 @@ void Engine::force_breaker(std::string server, std::string tool, bool open, std:
         record(impl, who, open ? "breaker.open" : "breaker.close",
                tool.empty() ? server : server + "/" + tool, why);
         impl.reply<Breaker>(a, impl.gates.force(server, tool, open, who, why, until, impl.now));
+        if (!open && tool.empty()) impl.release_gate(server);
       });
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/crash_point.h"
+
 namespace holdfast::engine {
 
 namespace {
@@ -107,6 +109,7 @@ Result<void> Engine::Impl::load() {
   auto opened = ledger.load_open();
   if (!opened) return std::unexpected(opened.error());
   gates.load(std::move(opened->breakers), std::move(opened->gates));
+  latencies.load(opened->latencies, now);
   std::unordered_map<std::int64_t, Live*> by_seq;
   std::vector<Live*> loaded;
   for (run::Run& stored : opened->runs) {
@@ -131,15 +134,35 @@ Result<void> Engine::Impl::load() {
     const auto it = by_seq.find(attempt.run_seq);
     if (it != by_seq.end() && attempt.step < it->second->run.steps.size()) absorb_crash(*it->second, attempt);
   }
+  if (opened->restored) distrust_restored(*opened->restored);
   for (Live* live : loaded) {
     advance(*live);
     count(*live);
   }
   serve_waiters();
+  crash_point(CrashPoint::loaded);
   flush();
   if (!storage_ok) return std::unexpected(storage_error);
-  report();
+  count_turn();
   return {};
+}
+
+/// Nothing of it leaves by itself any more, but for reads and for keyed writes whose key the tool still knows.
+void Engine::Impl::distrust_restored(Instant newest_known) {
+  for (const auto& [id, live] : runs) {
+    run::Turn turn{live->run, live->changes, now, random};
+    run::distrust(turn, newest_known);
+  }
+  adopt = true;
+  ledger::AuditEntry entry;
+  entry.at = now;
+  entry.who = "holdfast";
+  entry.action = "restore";
+  entry.subject = "ledger";
+  entry.why = "started from a backup whose newest event is of " + format_rfc3339(newest_known) + ": the open writes of " +
+              std::to_string(runs.size()) + " runs may have been sent since";
+  spdlog::warn("{}; see GET /v1/unknowns", entry.why);
+  audit.push_back(std::move(entry));
 }
 
 std::optional<Instant> Engine::Impl::turn() {
@@ -184,6 +207,7 @@ void Engine::Impl::drain() {
   if (!thread.joinable()) return;
   const Instant end = clock.now() + options.shutdown_grace;
   draining = true;
+  crash_point(CrashPoint::draining);
   // Reads and checks are given up at once; they start again in the next life.
   inbox.post_evidence([this] {
     for (const auto& [id, flight] : flights)
@@ -196,6 +220,7 @@ void Engine::Impl::drain() {
   stop = true;
   inbox.nudge();
   thread.join();
+  crash_point(CrashPoint::drained);
 }
 
 }  // namespace holdfast::engine

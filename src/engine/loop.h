@@ -15,6 +15,7 @@
 #include "engine/outgoing.h"
 #include "holdfast/core/ids.h"
 #include "holdfast/engine/engine.h"
+#include "holdfast/engine/latencies.h"
 #include "holdfast/run/machine.h"
 
 namespace holdfast::engine {
@@ -25,6 +26,7 @@ struct Live {
   run::Changes changes;
   std::vector<run::Attempt> attempts;        // rows of this turn
   std::vector<std::uint32_t> new_steps;      // added to an open run this turn
+  std::vector<AttemptClass> last_class;      // of each step's last call in this life
   std::vector<run::FrozenRequest> requests;  // of reads, by step; a write's is in the ledger
   bool is_new = false;
   bool dirty = false;
@@ -49,12 +51,22 @@ struct Flight {
   std::optional<std::multiset<std::int64_t>::iterator> age;
 };
 
+/// A probe that is no call of a step: it has no attempt row. Its record is the circuit's, stored before it
+/// leaves with the lease that it holds.
+struct Probe {
+  Permit permit;
+  const ToolPolicy* asked = nullptr;
+};
+
 /// An attempt that was given up and may still be answered.
 struct Lingering {
   std::string run_id;
   std::uint32_t step = 0;
   std::uint32_t n = 0;
 };
+
+/// The step's arguments with every reference filled in. Error `bad_reference`.
+[[nodiscard]] Result<std::string> resolved_args(const run::Run& run, const run::Step& step);
 
 struct Engine::Impl {
   Impl(Engine& owner, const Clock& clock, Random& random, ledger::Ledger& ledger,
@@ -63,6 +75,7 @@ struct Engine::Impl {
 
   // --- loop.cpp ---
   Result<void> load();
+  void distrust_restored(Instant newest_known);
   std::optional<Instant> turn();
   void run_thread();
   void advance(Live& live);
@@ -77,21 +90,36 @@ struct Engine::Impl {
 
   // --- dispatch.cpp ---
   void start_step(Live& live, std::uint32_t step, bool from_queue = false);
+  [[nodiscard]] AttemptClass last_class(const Live& live, std::uint32_t step);
   void ask_checks(Live& live);
-  void start_check(Live& live, std::uint32_t step);
-  void start_fallback(Live& live, std::uint32_t step);
+  void start_check(Live& live, std::uint32_t step, bool from_queue = false);
   [[nodiscard]] Result<void> freeze(Live& live, std::uint32_t step, const ToolPolicy& policy);
   void launch(Live& live, std::uint32_t step, AttemptKind kind, const ToolPolicy& called, Kind repeat,
               run::FrozenRequest request, const CallDeadline& deadline, Permit permit);
-  void closed_circuit(Live& live, std::uint32_t step, const ToolPolicy& policy, Kind kind,
-                      const Verge& verge);
-  void serve_waiters();
+  void closed_circuit(Live& live, std::uint32_t step, const ToolPolicy& policy, Kind kind, Verge verge);
   const ToolPolicy& policy_of(const run::Step& step) const;
   void call_finished(tools::CallId id, Evidence evidence);
   void call_late(tools::CallId id, Evidence evidence);
   void end_flight(Live& live, std::uint32_t step, const Evidence& evidence, Flight& flight);
   void absorb_crash(Live& live, const run::Attempt& attempt);
 
+  // --- waiters.cpp ---
+  void serve_waiters();
+  void serve_slot(const Waiter& waiter);
+  /// A server's rate gate was opened by hand: who waits for it leaves.
+  void release_gate(std::string_view server);
+
+  // --- probe.cpp ---
+  void send_probe(Permit permit);
+  void probe_finished(tools::CallId id, const Evidence& evidence);
+
+  // --- fallback.cpp ---
+  void start_fallback(Live& live, std::uint32_t step);
+  void ask_instead(Live& live, std::uint32_t step, const FallbackRule& rule);
+  void answer_from_kept(run::Turn& turn, std::uint32_t step, const ToolPolicy& policy);
+  /// A good answer of a tool with a `cached` fallback is stored with the batch that settles the call.
+  void keep_answer(const Flight& flight, const Evidence& evidence, const Judgement& judgement);
+  Result<std::optional<ledger::CachedAnswer>> find_kept(const ToolPolicy& policy, std::string_view args);
   // --- prune.cpp ---
   void prune(bool idle);
   void pruned();
@@ -102,6 +130,7 @@ struct Engine::Impl {
   void after_commit(const ledger::Committed& proof);
   void release_effects();
   void storage_failed(const Error& error);
+  void count_turn();
   void count(Live& live);
   void report();
 
@@ -129,9 +158,11 @@ struct Engine::Impl {
   std::vector<Inbox::Item> items;
   RunIds ids;
   Gates gates;
+  Latencies latencies;
   std::unordered_map<std::string, std::unique_ptr<Live>> runs;
   std::set<std::pair<std::int64_t, std::string>> timers;  // (instant, run id)
   std::unordered_map<tools::CallId, Flight> flights;
+  std::unordered_map<tools::CallId, Probe> probes;
   std::unordered_map<tools::CallId, Lingering> lingering;
   std::deque<tools::CallId> lingering_order;
   std::unordered_map<std::string, std::string>
@@ -143,6 +174,8 @@ struct Engine::Impl {
   std::vector<Live*> dirty;
   ledger::Batch batch;
   std::vector<ledger::AuditEntry> audit;
+  std::vector<ledger::CachedAnswer> kept;  // not yet in the ledger
+  bool adopt = false;  // the ledger is a restored backup, and this turn makes it ours
   std::vector<Outgoing> outgoing;
   std::vector<tools::CallId> cancels;
   std::vector<std::move_only_function<void(const Error*)>> answers;
@@ -168,6 +201,7 @@ struct Engine::Impl {
   std::atomic<bool> stop{false};
   std::mutex drained_mutex;
   std::condition_variable drained_wake;
+  bool last_flush = false;  // begun while draining with nothing out: it stores what is left to store
   bool drained = false;  // nothing is out any more, and nothing will leave
   std::thread thread;
 

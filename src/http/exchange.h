@@ -1,6 +1,7 @@
 #pragma once
 #include <any>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,13 @@ struct Exchange {
 struct Step {
   enum class Next { finish, park, close };
   Next next = Next::finish;
-  std::string bytes;  // for the wire; the worker sends what fits and leaves the rest
-  Instant until;      // of a park
+  std::string bytes;                        // for the wire; the worker sends what fits and leaves the rest
+  std::shared_ptr<const std::string> tail;  // goes after `bytes`: a large body, never copied
+  std::size_t tail_sent = 0;
+  bool tail_is_shared = false;  // other answers hold it too, so it does not count as this one's memory
+  Instant until;                // of a park
+
+  [[nodiscard]] bool all_sent() const { return bytes.empty() && (tail == nullptr || tail_sent == tail->size()); }
 };
 
 }  // namespace holdfast::http

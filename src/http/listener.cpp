@@ -15,6 +15,7 @@ namespace holdfast::http {
 namespace {
 
 constexpr int kBacklog = 4096;
+constexpr int kSendBuffer = 256 * 1024;
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -46,6 +47,8 @@ bool bind_and_listen(int socket, const addrinfo& to) {
   if (to.ai_family == AF_INET6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   // Accepted sockets inherit it. Without it an answer in two pieces waits 40 ms for an acknowledgement.
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // Inherited as well. The kernel would take up to 4 MB of an answer for a client that may never read it.
+  setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   return bind(socket, to.ai_addr, to.ai_addrlen) == 0 && listen(socket, kBacklog) == 0;
 }
 

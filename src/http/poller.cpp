@@ -211,7 +211,6 @@ void Poller::on_event(std::uint64_t id, std::uint32_t events) {
   const bool gone = c.broken || (c.peer_closed && c.phase == Phase::parked);
   if (c.phase == Phase::running) return;  // its worker may be writing: the exchange comes back first
   if (gone) return close(c);
-  if (c.phase == Phase::writing) return flush(c);
   advance(c);
 }
 
@@ -263,7 +262,7 @@ void Poller::close(Connection& c) {
   forget_exchange(c);
   if (c.phase == Phase::lingering) --lingering_;
   if (c.phase == Phase::body) body_bytes_ -= c.in.size();
-  out_bytes_ -= c.out.size();
+  forget_answer(c);
   if (c.scheduled != kEndOfTime) timers_.erase({c.scheduled.ms, c.id});
   ::close(c.socket);
   connections_.erase(c.id);

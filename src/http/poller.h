@@ -37,6 +37,9 @@ struct Connection {
   std::uint64_t body_length = 0;
   std::string out;
   std::size_t out_sent = 0;
+  std::shared_ptr<const std::string> tail;  // goes after `out`
+  std::size_t tail_sent = 0;
+  std::size_t out_counted = 0;  // its part of all answers that are not taken
   std::unique_ptr<Exchange> exchange;
   Step::Next after_write = Step::Next::finish;
   Instant park_until;
@@ -100,8 +103,11 @@ class Poller {
   void on_finished(Finished finished);
   void after_step(Connection& c, Step::Next next);
   void park(Connection& c);
-  void write_out(Connection& c, std::string bytes, Step::Next then);
+  void write_out(Connection& c, Step step);
+  void make_room(const Connection& newest);
+  void forget_answer(Connection& c);
   void flush(Connection& c);
+  [[nodiscard]] bool push(Connection& c, std::string_view bytes, std::size_t& sent);
   void next_request(Connection& c);
   void linger(Connection& c);
   void forget_exchange(Connection& c);

@@ -5,7 +5,9 @@
 namespace holdfast::http {
 namespace {
 
-constexpr std::uint64_t kOutBytes = std::uint64_t{256} << 20;  // of all answers that clients have not taken
+constexpr std::uint64_t kOutBytes = std::uint64_t{64} << 20;  // of all answers that clients have not taken
+constexpr std::uint64_t kLargeAnswer = 64 * 1024;  // smaller ones need not give way
+constexpr std::size_t kPushPerTurn = 256 * 1024;
 constexpr std::size_t kKeptCapacity = 4 * 1024;
 constexpr Duration kLingerTime{2'000};
 constexpr Duration kShortestPark{10};  // keeps a handler that parks into the past from spinning
@@ -42,8 +44,8 @@ void Poller::on_finished(Finished finished) {
   c.exchange = std::move(finished.exchange);
   c.park_until = finished.step.until;
   if (c.broken) return close(c);
-  if (finished.step.bytes.empty()) return after_step(c, finished.step.next);
-  write_out(c, std::move(finished.step.bytes), finished.step.next);
+  if (finished.step.all_sent()) return after_step(c, finished.step.next);
+  write_out(c, std::move(finished.step));
 }
 
 void Poller::after_step(Connection& c, Step::Next next) {
@@ -63,36 +65,71 @@ void Poller::park(Connection& c) {
     if (c.exchange->streaming) return close(c);
     forget_exchange(c);
     return write_out(
-        c, processor_.render(problem(503, {"shutting_down", "The service is being stopped.", ""}, 1)),
-        Step::Next::close);
+        c, {.next = Step::Next::close,
+            .bytes = processor_.render(problem(503, {"shutting_down", "The service is being stopped.", ""}, 1))});
   }
   c.phase = Phase::parked;
   if (c.woken) return resume(c, false);
   set_deadline(c, std::max(c.park_until, now_ + kShortestPark));
 }
 
-void Poller::write_out(Connection& c, std::string bytes, Step::Next then) {
-  out_bytes_ += bytes.size();
-  c.out = std::move(bytes);
+void Poller::write_out(Connection& c, Step step) {
+  c.out = std::move(step.bytes);
   c.out_sent = 0;
-  c.after_write = then;
+  c.tail = std::move(step.tail);
+  c.tail_sent = step.tail_sent;
+  c.out_counted = c.out.size() + (c.tail && !step.tail_is_shared ? c.tail->size() : 0);
+  out_bytes_ += c.out_counted;
+  c.after_write = step.next;
   c.phase = Phase::writing;
   set_deadline(c, now_ + options_.write_time);
-  if (out_bytes_ > kOutBytes) return close(c);
+  make_room(c);
   flush(c);
 }
 
-void Poller::flush(Connection& c) {
-  while (c.out_sent < c.out.size()) {
-    const ssize_t n =
-        ::send(c.socket, c.out.data() + c.out_sent, c.out.size() - c.out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (n < 0) return close(c);
-    c.out_sent += static_cast<std::size_t>(n);
+/// Whoever has been taking a large answer for longest gives way to `newest`.
+void Poller::make_room(const Connection& newest) {
+  while (out_bytes_ > kOutBytes) {
+    Connection* slowest = nullptr;
+    for (const auto& [id, c] : connections_) {
+      if (c.get() != &newest && c->phase == Phase::writing && c->out_counted >= kLargeAnswer &&
+          (slowest == nullptr || c->deadline < slowest->deadline))
+        slowest = c.get();
+    }
+    if (slowest == nullptr) return;
+    close(*slowest);
   }
-  out_bytes_ -= c.out.size();
+}
+
+void Poller::forget_answer(Connection& c) {
+  out_bytes_ -= std::exchange(c.out_counted, 0);
   std::string().swap(c.out);
+  c.tail.reset();
+}
+
+/// Sends from `sent` on. False when the socket takes no more now, the others have their turn, or the connection has
+/// been closed.
+bool Poller::push(Connection& c, std::string_view bytes, std::size_t& sent) {
+  const std::size_t stop = std::min(bytes.size(), sent + kPushPerTurn);
+  while (sent < stop) {
+    const ssize_t n = ::send(c.socket, bytes.data() + sent, stop - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    if (n < 0) {
+      close(c);
+      return false;
+    }
+    sent += static_cast<std::size_t>(n);
+  }
+  if (sent == bytes.size()) return true;
+  again_.push_back(c.id);
+  return false;
+}
+
+void Poller::flush(Connection& c) {
+  if (!push(c, c.out, c.out_sent)) return;
+  if (c.tail && !push(c, *c.tail, c.tail_sent)) return;
+  forget_answer(c);
   set_deadline(c, kEndOfTime);
   after_step(c, c.after_write);
 }

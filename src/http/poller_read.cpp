@@ -22,8 +22,9 @@ void Poller::advance(Connection& c) {
       return on_input(c);
     case Phase::lingering:
       return discard(c);
-    case Phase::running:
     case Phase::writing:
+      return flush(c);
+    case Phase::running:
     case Phase::parked:
       return;
   }
@@ -131,7 +132,7 @@ void Poller::refuse(Connection& c, const Refusal& refusal) {
   if (c.phase == Phase::body) body_bytes_ -= c.in.size();
   forget_exchange(c);
   std::string().swap(c.in);
-  write_out(c, processor_.render(to_response(refusal)), Step::Next::close);
+  write_out(c, {.next = Step::Next::close, .bytes = processor_.render(to_response(refusal))});
 }
 
 }  // namespace holdfast::http

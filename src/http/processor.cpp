@@ -14,6 +14,7 @@ namespace holdfast::http {
 namespace {
 
 constexpr std::size_t kTopics = 64;  // that one request may watch
+constexpr std::size_t kLargeBody = 64 * 1024;  // is not copied behind its head
 
 /// One request in, one answer out. Never blocks, so it needs no deadline; the poller has bounded what comes
 /// in.
@@ -62,7 +63,7 @@ std::string stream_head(const Exchange& exchange, std::string_view content_type)
 
 /// The next piece of an endless answer, framed as a chunk where the client understands chunks.
 Step stream_step(Exchange& exchange, const Stream& piece) {
-  Step step{.next = Step::Next::park, .bytes = {}, .until = piece.until};
+  Step step{.next = Step::Next::park, .until = piece.until};
   if (!exchange.streaming) step.bytes = stream_head(exchange, piece.content_type);
   exchange.streaming = true;
   append_chunk(step.bytes, piece.data, !exchange.http_1_0);
@@ -87,10 +88,12 @@ class Processor::Library final : public httplib::Server {
   }
 
   /// `produce` runs where the library calls handlers; without a response from it the output is void.
-  std::string process(std::string_view method, std::string_view path, bool close,
-                      std::function<std::optional<Response>()> produce) {
+  Step process(std::string_view method, std::string_view path, bool close,
+               std::function<std::optional<Response>()> produce) {
     produce_ = std::move(produce);
     answered_ = false;
+    is_head_ = method == "HEAD";
+    large_ = {};
     // Nothing of the client's headers goes in: the library would decode, range, compress and log by them.
     const std::string head =
         fmt::format("{} {} HTTP/1.1\r\n{}\r\n", method, path, close ? "Connection: close\r\n" : "");
@@ -98,7 +101,9 @@ class Processor::Library final : public httplib::Server {
     bool closed = close;
     const bool processed = process_request(stream, close, closed, nullptr);
     produce_ = nullptr;
-    return processed && answered_ ? std::move(stream.output) : std::string();
+    if (!processed || !answered_) return {};
+    large_.bytes.insert(0, stream.output);
+    return std::move(large_);
   }
 
  private:
@@ -111,13 +116,30 @@ class Processor::Library final : public httplib::Server {
     to.status = response->status;
     for (const auto& [name, value] : response->headers) to.set_header(name, value);
     to.set_header("Accept-Ranges", "none");  // else the library promises ranges to HEAD
+    if (response->shared_body != nullptr || response->body.size() >= kLargeBody)
+      return answer_large(to, std::move(*response));
     if (!response->body.empty() || response->status != 204)
       to.set_header("Content-Type", response->content_type);
     to.body = std::move(response->body);
   }
 
+  /// The library writes the head for a body of this length. The body is not copied through it: it asks no provider for
+  /// anything, because it was never started and takes that for the end.
+  void answer_large(httplib::Response& to, Response response) {
+    if (response.shared_body != nullptr) {
+      large_ = {.bytes = std::move(response.body), .tail = std::move(response.shared_body), .tail_is_shared = true};
+    } else {
+      large_.tail = std::make_shared<const std::string>(std::move(response.body));
+    }
+    to.set_content_provider(large_.bytes.size() + large_.tail->size(), response.content_type,
+                            [](std::size_t, std::size_t, httplib::DataSink&) { return false; });
+    if (is_head_) large_ = {};
+  }
+
   std::function<std::optional<Response>()> produce_;
   bool answered_ = false;
+  bool is_head_ = false;
+  Step large_;  // the body of the answer, when it is large
 };
 
 Processor::Processor(Topics& topics, Duration idle_time)
@@ -149,24 +171,22 @@ Step Processor::run(Exchange& exchange) {
     Outcome outcome = call(exchange);
     if (auto* response = std::get_if<Response>(&outcome)) return std::move(*response);
     if (const auto* park = std::get_if<Park>(&outcome))
-      step = {.next = Step::Next::park, .bytes = {}, .until = park->until};
+      step = {.next = Step::Next::park, .until = park->until};
     if (auto* part = std::get_if<Stream>(&outcome)) piece = std::move(*part);
     return std::nullopt;
   };
-  std::string bytes =
-      library_->process(exchange.request.method, exchange.sent_path, exchange.close_after, produce);
+  Step answer = library_->process(exchange.request.method, exchange.sent_path, exchange.close_after, produce);
   exchange.request.watch = nullptr;
   if (piece) return stream_step(exchange, *piece);
   if (step.next == Step::Next::park) return step;
   // An answer after the head of a stream cannot be told to the client any more: the stream breaks off.
-  if (exchange.streaming || bytes.empty()) return {.next = Step::Next::close, .bytes = {}, .until = {}};
-  return {.next = exchange.close_after ? Step::Next::close : Step::Next::finish,
-          .bytes = std::move(bytes),
-          .until = {}};
+  if (exchange.streaming || answer.bytes.empty()) return {.next = Step::Next::close};
+  answer.next = exchange.close_after ? Step::Next::close : Step::Next::finish;
+  return answer;
 }
 
 std::string Processor::render(Response response) {
-  return library_->process("GET", "/", true, [&] { return std::optional(std::move(response)); });
+  return library_->process("GET", "/", true, [&] { return std::optional(std::move(response)); }).bytes;
 }
 
 }  // namespace holdfast::http

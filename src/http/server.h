@@ -50,6 +50,7 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string content_type = "application/json";
   std::string body;
+  std::shared_ptr<const std::string> shared_body;  // goes after `body`: a long text that many answers share
 };
 
 /// Nothing to say yet: the connection waits without a thread until wake(topic) for a watched topic, or

@@ -1,5 +1,6 @@
 #include "http/workers.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "holdfast/core/thread_name.h"
@@ -11,17 +12,30 @@ namespace {
 constexpr std::size_t kAtOnce = 2;
 constexpr std::chrono::milliseconds kPatience{1};
 
-/// Sends what the socket takes now; the rest is the poller's. An error is left for the poller to see as well.
-void send_now(const Exchange& exchange, std::string& bytes) {
+/// How many bytes the socket takes now. An error is left for the poller to see as well.
+std::size_t send_now(int socket, std::string_view bytes, int flags = 0) {
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     const ssize_t n =
-        ::send(exchange.socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ::send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     sent += static_cast<std::size_t>(n);
   }
-  bytes.erase(0, sent);
+  return sent;
+}
+
+/// A client that was reset needs no answer, and what it only wanted to read need not be made.
+bool is_pointless(const Exchange& exchange) {
+  if (exchange.request.method != "GET") return false;
+  pollfd p{.fd = exchange.socket, .events = 0, .revents = 0};
+  return ::poll(&p, 1, 0) == 1 && (p.revents & POLLERR) != 0;
+}
+
+/// Sends what the socket takes now; the rest is the poller's.
+void send_now(int socket, Step& step) {
+  step.bytes.erase(0, send_now(socket, step.bytes, step.tail ? MSG_MORE : 0));
+  if (step.bytes.empty() && step.tail) step.tail_sent = send_now(socket, *step.tail);
 }
 
 }  // namespace
@@ -34,11 +48,11 @@ Workers::~Workers() {
 }
 
 /// Without a thread to be had the others go on; the first one must start.
-void Workers::start_one() {
+void Workers::start_one(void (Workers::*run)()) {
   try {
-    threads_.emplace_back([this] {
+    threads_.emplace_back([this, run] {
       name_this_thread("worker");
-      work();
+      (this->*run)();
     });
   } catch (const std::system_error&) {
     if (threads_.empty()) throw;
@@ -49,17 +63,36 @@ void Workers::submit(std::unique_ptr<Exchange> exchange) {
   bool notify = false;
   {
     const std::scoped_lock lock(mutex_);
-    jobs_.push_back({std::move(exchange), std::chrono::steady_clock::now()});
+    auto& jobs = exchange->route->access == Access::open ? urgent_ : jobs_;
+    jobs.push_back({std::move(exchange), std::chrono::steady_clock::now()});
     notify = idle_ > 0;
-    if (!notify && threads_.size() < std::min<std::size_t>(kAtOnce, most_)) start_one();
+    if (!notify && threads_.size() < std::min<std::size_t>(kAtOnce, most_)) start_one(&Workers::work);
   }
   if (notify) wanted_.notify_one();
 }
 
+bool Workers::waits_too_long(const std::deque<Job>& jobs) const {
+  // Work that waits while others are taken is a busy machine's, and another thread would only make it busier.
+  return !jobs.empty() &&
+         std::chrono::steady_clock::now() - std::max(jobs.front().since, last_taken_) >= kPatience;
+}
+
 bool Workers::relieve() {
   const std::scoped_lock lock(mutex_);
-  if (jobs_.empty() || idle_ > 0 || threads_.size() >= most_) return false;
-  if (std::chrono::steady_clock::now() - jobs_.front().since >= kPatience) start_one();
+  if ((jobs_.empty() && urgent_.empty()) || idle_ > 0) return false;
+  if (threads_.size() < most_) {
+    if (waits_too_long(jobs_) || waits_too_long(urgent_)) start_one(&Workers::work);
+    return true;
+  }
+  if (urgent_.empty()) return false;
+  if (has_urgent_thread_) {
+    urgently_wanted_.notify_one();
+    return false;
+  }
+  if (waits_too_long(urgent_)) {
+    has_urgent_thread_ = true;
+    start_one(&Workers::work_urgently);
+  }
   return true;
 }
 
@@ -69,8 +102,23 @@ void Workers::stop() {
     stopping_ = true;
   }
   wanted_.notify_all();
+  urgently_wanted_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+}
+
+std::unique_ptr<Exchange> Workers::take(std::deque<Job>& jobs) {
+  auto exchange = std::move(jobs.front().exchange);
+  jobs.pop_front();
+  last_taken_ = std::chrono::steady_clock::now();
+  return exchange;
+}
+
+void Workers::carry_out(Processor& processor, std::unique_ptr<Exchange> exchange) {
+  Step step{.next = Step::Next::close};
+  if (!is_pointless(*exchange)) step = processor.run(*exchange);
+  send_now(exchange->socket, step);
+  done_(std::move(exchange), std::move(step));
 }
 
 void Workers::work() {
@@ -80,15 +128,27 @@ void Workers::work() {
     {
       std::unique_lock lock(mutex_);
       ++idle_;
-      wanted_.wait(lock, [this] { return !jobs_.empty() || stopping_; });
+      wanted_.wait(lock, [this] { return !jobs_.empty() || !urgent_.empty() || stopping_; });
       --idle_;
-      if (jobs_.empty()) return;
-      exchange = std::move(jobs_.front().exchange);
-      jobs_.pop_front();
+      if (jobs_.empty() && urgent_.empty()) return;
+      exchange = take(urgent_.empty() ? jobs_ : urgent_);
     }
-    Step step = processor.run(*exchange);
-    send_now(*exchange, step.bytes);
-    done_(std::move(exchange), std::move(step));
+    carry_out(processor, std::move(exchange));
+  }
+}
+
+/// Only what is urgent, and only while nobody else has time for it.
+void Workers::work_urgently() {
+  Processor processor(topics_, idle_time_);
+  while (true) {
+    std::unique_ptr<Exchange> exchange;
+    {
+      std::unique_lock lock(mutex_);
+      urgently_wanted_.wait(lock, [this] { return !urgent_.empty() || stopping_; });
+      if (urgent_.empty()) return;
+      exchange = take(urgent_);
+    }
+    carry_out(processor, std::move(exchange));
   }
 }
 

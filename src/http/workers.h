@@ -13,7 +13,8 @@
 
 namespace holdfast::http {
 
-/// Threads that run handlers, started on demand. The queue holds at most one exchange per connection, so it
+/// Threads that run handlers, started on demand. When all of them are held up, one more is there for the routes that need
+/// no token (health), so that a server whose storage hangs can still say that it lives. The queue holds at most one exchange per connection, so it
 /// needs no bound of its own.
 class Workers {
  public:
@@ -26,7 +27,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   void submit(std::unique_ptr<Exchange> exchange);
-  /// Starts another thread when work has waited too long for one. True while it should be asked again soon.
+  /// Starts another thread when work waits and none has been taken for too long: every handler blocks. True while it should be asked again soon.
   [[nodiscard]] bool relieve();
   /// Runs what is queued and ends the threads.
   void stop();
@@ -37,7 +38,11 @@ class Workers {
     std::chrono::steady_clock::time_point since;
   };
   void work();
-  void start_one();
+  void work_urgently();
+  void carry_out(Processor& processor, std::unique_ptr<Exchange> exchange);
+  [[nodiscard]] std::unique_ptr<Exchange> take(std::deque<Job>& jobs);
+  [[nodiscard]] bool waits_too_long(const std::deque<Job>& jobs) const;
+  void start_one(void (Workers::*run)());
 
   Topics& topics_;
   const Duration idle_time_;
@@ -45,8 +50,12 @@ class Workers {
   const Done done_;
   std::mutex mutex_;
   std::condition_variable wanted_;
+  std::condition_variable urgently_wanted_;
   std::deque<Job> jobs_;
+  std::chrono::steady_clock::time_point last_taken_;
+  std::deque<Job> urgent_;  // health, which goes first
   std::size_t idle_ = 0;
+  bool has_urgent_thread_ = false;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -11,9 +11,12 @@ void Batch::clear() {
   events.clear();
   breakers.clear();
   gates.clear();
+  answers.clear();
   audit.clear();
+  latencies.clear();
   prune.clear();
   probe = false;
+  adopt = false;
 }
 
 }  // namespace holdfast::ledger

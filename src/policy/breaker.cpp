@@ -34,6 +34,13 @@ void become_closed(Breaker& b, Instant now) {
   b.cooldown = Duration{0};
 }
 
+void become_closed_on_probation(Breaker& b, const BreakerRule& rule, Instant now) {
+  const Duration cooldown = b.cooldown;
+  become_closed(b, now);
+  b.cooldown = cooldown;
+  if (rule.consecutive_failures > 0) b.consecutive = rule.consecutive_failures - 1;
+}
+
 void become_open(Breaker& b, const BreakerRule& rule, Instant now, Random& random) {
   const auto longest = std::max(rule.max_cooldown, rule.cooldown);
   const auto room = [&](Duration d) { return std::min(d, longest); };
@@ -71,10 +78,13 @@ bool must_trip(const Breaker& b, const BreakerRule& rule) {
 
 bool settle_closed(Breaker& b, const BreakerRule& rule, Outcome outcome, std::string_view cause, Instant now,
                    Random& random) {
-  if (outcome == Outcome::neutral) return false;
+  if (outcome == Outcome::neutral || outcome == Outcome::alive) return false;
   roll_window(b, rule, now);
   ++b.window_calls;
-  if (outcome == Outcome::success) return std::exchange(b.consecutive, 0u) != 0;
+  if (outcome == Outcome::success) {
+    const bool probation = std::exchange(b.cooldown, Duration{0}).count() != 0;
+    return std::exchange(b.consecutive, 0u) != 0 || probation;
+  }
   ++b.consecutive;
   ++b.window_failures;
   b.last_cause = cause;
@@ -91,6 +101,9 @@ bool settle_probe(Breaker& b, const BreakerRule& rule, Outcome outcome, std::str
     case Outcome::failure:
       b.last_cause = cause;
       become_open(b, rule, now, random);
+      break;
+    case Outcome::alive:
+      become_closed_on_probation(b, rule, now);
       break;
     case Outcome::neutral:
       enter(b, BreakerState::open, now);

@@ -74,7 +74,7 @@ void apply_refusal(Judgement& j, const Evidence& e) {
 void apply_row_details(Judgement& j, const Evidence& e, const ToolPolicy& policy, Kind kind) {
   if (j.row == "C1" && kind == Kind::read) j.failure = Reason::none;
   if (j.row == "C2" && kind == Kind::read) j.failure = Reason::malformed_answer;
-  if (j.row == "E4") j.strikes.gate = !e.retry_after.empty();
+  if (j.row == "E4") j.strikes.gate = names_a_time(e);
   if (j.row == "D3" && names_a_time(e)) {
     j.action = Action::wait_once;
     j.failure = Reason::rate_limited;

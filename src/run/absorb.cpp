@@ -9,11 +9,21 @@ namespace holdfast::run {
 
 namespace {
 
+constexpr std::size_t kOwnWords = 4096;
+
+/// What the tool said about its error. Under a `success` rule the whole answer is that.
+std::string own_words(const Evidence& evidence, const Judgement& judgement) {
+  if (!evidence.text.empty() || judgement.klass != AttemptClass::tool_error) return evidence.text;
+  std::size_t end = std::min(evidence.result.size(), kOwnWords);
+  while (end > 0 && end < evidence.result.size() && (evidence.result[end] & '\xc0') == '\x80') --end;
+  return evidence.result.substr(0, end);
+}
+
 /// The words for step and run: what was seen, and the tool's own text.
-std::string sentence(const Evidence& evidence) {
+std::string sentence(const Evidence& evidence, const Judgement& judgement) {
   std::string text = evidence.detail;
-  if (!evidence.text.empty() && text.find(evidence.text) == std::string::npos)
-    text += (text.empty() ? "" : ": ") + evidence.text;
+  const std::string words = own_words(evidence, judgement);
+  if (!words.empty() && text.find(words) == std::string::npos) text += (text.empty() ? "" : ": ") + words;
   if (!evidence.location.empty() && text.find(evidence.location) == std::string::npos)
     text += " (Location: " + evidence.location + ")";
   return text;
@@ -62,21 +72,19 @@ void rate_limited(Turn& turn, std::uint32_t index, const ToolPolicy& policy, con
   const auto asked = retry_after_wait(evidence.retry_after, evidence.date, turn.now);
   if (step.hinted_wait_used && !in_doubt(step))
     return give_up(turn, index, policy, Reason::rate_limited,
-                   "limited again after the wait that the server asked for; " + last);
+                   "limited again after the wait that the server asked for; " + last,
+                   asked ? std::optional<Instant>(turn.now + *asked) : std::nullopt);
   if (!asked)
     return try_again(turn, index, policy, WaitFor::backoff,
                      backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random), last);
   step.hinted_wait_used = true;
   try_again(turn, index, policy, WaitFor::retry_after, *asked, last);
-  if (step.reason == Reason::rate_limited)
-    step.advice =
-        advice(Reason::rate_limited, policy.server + "/" + policy.tool, format_rfc3339(turn.now + *asked));
 }
 
 void act(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judgement& judgement,
          const ToolPolicy& policy) {
   Step& step = turn.run.steps[index];
-  const std::string seen = sentence(evidence);
+  const std::string seen = sentence(evidence, judgement);
   const auto backoff = [&] { return backoff_wait(policy.backoff, std::max(1u, step.attempts), turn.random); };
   switch (judgement.action) {
     case Action::done:
@@ -141,7 +149,7 @@ void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judge
         step.doubt = attempt.clipped && evidence.failure == Failure::timeout ? Reason::deadline_in_flight
                                                                              : judgement.doubt;
         if (step.doubt == Reason::none) step.doubt = Reason::ambiguous_answer;
-        step.doubt_detail = sentence(evidence);
+        step.doubt_detail = sentence(evidence, judgement);
       }
       return;
     case Verdict::landed:
@@ -168,7 +176,9 @@ void record(Attempt& attempt, const Evidence& evidence, const Judgement& judgeme
   attempt.row = judgement.row;
   attempt.http_status = evidence.http_status;
   attempt.rpc_code = evidence.rpc_code;
-  attempt.detail = evidence.detail.empty() ? evidence.text : evidence.detail;
+  // What a success says is its result, and kept there.
+  const bool said_elsewhere = judgement.klass == AttemptClass::ok;
+  attempt.detail = evidence.detail.empty() && !said_elsewhere ? evidence.text : evidence.detail;
   attempt.bytes_sent = evidence.bytes_sent;
   attempt.bytes_received = evidence.bytes_received;
 }
@@ -179,13 +189,17 @@ void land(Step& step, Write& write) {
   if (write.state != WriteState::landed) write.state = WriteState::landed;
 }
 
-void give_up(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason, std::string detail) {
+void give_up(Turn& turn, std::uint32_t index, const ToolPolicy& policy, Reason reason, std::string detail,
+             std::optional<Instant> when) {
   Step& step = turn.run.steps[index];
-  if (step.effect == Effect::write || !policy.fallback) return fail(turn, index, reason, std::move(detail));
+  if (reason == Reason::retry_budget_exhausted) ++turn.changes.over_budget;
+  if (step.effect == Effect::write || !policy.fallback)
+    return fail(turn, index, reason, std::move(detail), when);
   step.status = StepStatus::waiting;
   step.wait = {};
   step.reason = reason;
   step.detail = std::move(detail);
+  step.advice = advice_of(step, reason, when);
   turn.changes.touch(index);
 }
 
@@ -225,7 +239,8 @@ void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFo
                    (asked ? "the server asks to wait until " : "the next attempt would leave at ") +
                        format_rfc3339(at) + " (" + format_duration(wait) + " from now), and " +
                        format_duration(turn.run.deadline - turn.now) +
-                       " are left of the run's deadline; the last attempt: " + last);
+                       " are left of the run's deadline; the last attempt: " + last,
+                   asked ? std::optional<Instant>(at) : std::nullopt);
   }
   step.status = StepStatus::running;  // so that hold() records the wait also after an equal one
   wait_until(turn, index, what, at);
@@ -252,7 +267,7 @@ void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Eviden
   if (timed_out_by_run && judgement.verdict != Verdict::landed)
     return fail(turn, index, Reason::deadline_exceeded,
                 "the run's deadline " + format_rfc3339(turn.run.deadline) +
-                    " passed while the call was out; " + sentence(evidence));
+                    " passed while the call was out; " + sentence(evidence, judgement));
   act(turn, index, evidence, judgement, policy);
 }
 
@@ -280,8 +295,9 @@ void absorb_fallback(Turn& turn, std::uint32_t index, Attempt& attempt, const Ev
   turn.changes.touch(index);
   if (terminal(step.status)) return;
   if (judgement.verdict == Verdict::ok && judgement.action == Action::done)
-    return degrade(turn, index, evidence.result, "answered by the fallback tool");
-  fail(turn, index, step.reason == Reason::none ? Reason::attempts_exhausted : step.reason, step.detail);
+    return degrade(turn, index, evidence.result, "the fallback tool answered: " + step.detail);
+  fail(turn, index, step.reason == Reason::none ? Reason::attempts_exhausted : step.reason,
+       step.detail + "; the fallback tool did not answer: " + sentence(evidence, judgement));
 }
 
 }  // namespace holdfast::run

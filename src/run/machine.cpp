@@ -16,6 +16,8 @@ void Changes::clear() {
   steps.clear();
   events.clear();
   cancel_calls.clear();
+  degraded.clear();
+  over_budget = 0;
 }
 
 bool terminal(StepStatus status) {

@@ -15,7 +15,10 @@ namespace holdfast::run {
 [[nodiscard]] bool fallback_due(const Step& step);
 
 /// The step's last word: status, reason, detail, advice, its event; a write's state where one is given.
-void settle_step(Turn& turn, std::uint32_t step, StepStatus status, Reason reason, std::string detail);
+void settle_step(Turn& turn, std::uint32_t step, StepStatus status, Reason reason, std::string detail,
+                 std::optional<Instant> when = std::nullopt);
+/// The one sentence for this step's tool; `when` is named where the reason asks for waiting.
+[[nodiscard]] std::string advice_of(const Step& step, Reason reason, std::optional<Instant> when);
 void succeed(Turn& turn, std::uint32_t step, std::string result);
 void settle_write(Turn& turn, std::uint32_t step, WriteState state, std::string_view by);
 /// The result of a succeeded plan: what `result` of the submission names, else the last step's.

@@ -6,6 +6,16 @@
 
 namespace holdfast::run {
 
+namespace {
+
+/// Since when the tool may know the step's key. Doubt without a recorded send comes with a restored backup: then the key may be as old as the run.
+std::optional<Instant> earliest_send(const Run& run, const Step& step) {
+  if (step.write && step.write->first_sent_at) return step.write->first_sent_at;
+  return in_doubt(step) ? std::optional<Instant>(run.created_at) : std::nullopt;
+}
+
+}  // namespace
+
 Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadline& deadline) {
   Step& step = turn.run.steps[index];
   Attempt attempt;
@@ -22,16 +32,19 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
   step.in_flight_kind = kind;
   step.sent_at = turn.now;
   turn.changes.touch(index);
-  turn.changes.run = true;
   if (kind == AttemptKind::check) return attempt;
   step.status = StepStatus::running;
   step.wait = {};
   if (kind == AttemptKind::fallback) return attempt;
   step.reason = Reason::none;
-  if (attempt.counted && ++step.attempts > 1) ++turn.run.retry_spent;
+  step.advice.clear();
+  if (attempt.counted && ++step.attempts > 1) {
+    ++turn.run.retry_spent;
+    turn.changes.run = true;
+  }
   if (step.effect == Effect::write) {
     Write& write = ensure_write(turn.run, index);
-    if (!write.first_sent_at) write.first_sent_at = turn.now;
+    if (!write.first_sent_at) write.first_sent_at = earliest_send(turn.run, step).value_or(turn.now);
     write.last_sent_at = turn.now;
     if (write.state != WriteState::landed) write.state = WriteState::dispatched;
   }
@@ -50,7 +63,8 @@ Kind kind_of(const Step& step, const ToolPolicy& policy) {
   return policy.kind();
 }
 
-Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now) {
+Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now,
+                std::optional<Duration> tool_deadline) {
   Readiness r;
   r.kind = kind_of(step, policy);
   if (step.effect == Effect::read && policy.effect == Effect::write && policy.declared) {
@@ -62,8 +76,8 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
   }
   const bool doubtful = in_doubt(step);
   const bool landed = step.write && step.write->state == WriteState::landed;
-  const bool expired = r.kind == Kind::keyed && step.write && step.write->first_sent_at &&
-                       now - *step.write->first_sent_at > policy.key->retention;
+  const auto first_sent = earliest_send(run, step);
+  const bool expired = r.kind == Kind::keyed && first_sent && now - *first_sent > policy.key->retention;
   if (landed && (r.kind != Kind::keyed || expired)) {
     r.what = Readiness::What::fail;
     r.reason = Reason::result_lost;
@@ -97,7 +111,8 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
                " is spent; the last attempt: " + step.detail;
     return r;
   }
-  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, policy.deadline) : policy.deadline;
+  const Duration allowed = tool_deadline.value_or(policy.deadline);
+  const Duration own = step.spec.deadline ? std::min(*step.spec.deadline, allowed) : allowed;
   const Duration left = run.deadline - now;
   if (!enough_time(r.kind, own, left)) {
     r.what = Readiness::What::fail;

@@ -16,7 +16,8 @@ void add_event(Turn& turn, std::string_view type, std::string_view step, std::st
   event.step = step;
   event.data = std::move(data);
   turn.changes.events.push_back(std::move(event));
-  turn.changes.run = true;
+  // Of an open run the newest event's row tells; the run's own row is not written again for it.
+  if (turn.run.settled()) turn.changes.run = true;
 }
 
 std::string status_data(std::string_view status, Reason reason) {
@@ -66,16 +67,26 @@ void settle_write(Turn& turn, std::uint32_t index, WriteState state, std::string
   add_event(turn, "write.settled", turn.run.steps[index].spec.id, std::move(data));
 }
 
-void settle_step(Turn& turn, std::uint32_t index, StepStatus status, Reason reason, std::string detail) {
+std::string advice_of(const Step& step, Reason reason, std::optional<Instant> when) {
+  return advice(reason, step.spec.server + "/" + step.spec.tool,
+                when ? format_rfc3339(*when) : std::string{});
+}
+
+void settle_step(Turn& turn, std::uint32_t index, StepStatus status, Reason reason, std::string detail,
+                 std::optional<Instant> when) {
   Step& step = turn.run.steps[index];
+  // Given up before its fallback was asked: what was said then, with its instant, stands.
+  const bool said = status == StepStatus::failed && step.reason == reason && !when && !step.advice.empty();
   step.status = status;
   step.reason = reason;
   step.detail = std::move(detail);
   step.wait = {};
   step.next_check.reset();
   step.ordered = false;
-  step.advice = status == StepStatus::succeeded ? std::string{}
-                                                : advice(reason, step.spec.server + "/" + step.spec.tool, "");
+  if (status == StepStatus::succeeded)
+    step.advice.clear();
+  else if (!said)
+    step.advice = advice_of(step, reason, when);
   turn.changes.touch(index);
   add_event(turn, "step.settled", step.spec.id, status_data(word(status), reason));
 }
@@ -88,7 +99,7 @@ void succeed(Turn& turn, std::uint32_t index, std::string result) {
   settle_step(turn, index, StepStatus::succeeded, Reason::none, {});
 }
 
-void fail(Turn& turn, std::uint32_t index, Reason reason, std::string detail) {
+void fail(Turn& turn, std::uint32_t index, Reason reason, std::string detail, std::optional<Instant> when) {
   Step& step = turn.run.steps[index];
   if (step.effect == Effect::write) {
     if (step.write && step.write->state == WriteState::landed) {
@@ -99,7 +110,22 @@ void fail(Turn& turn, std::uint32_t index, Reason reason, std::string detail) {
       settle_write(turn, index, WriteState::not_landed, "tool");
     }
   }
-  settle_step(turn, index, StepStatus::failed, reason, std::move(detail));
+  settle_step(turn, index, StepStatus::failed, reason, std::move(detail), when);
+}
+
+void distrust(Turn& turn, Instant newest_known) {
+  if (turn.run.settled()) return;
+  for (std::uint32_t i = 0; i < turn.run.steps.size(); ++i) {
+    Step& step = turn.run.steps[i];
+    if (step.effect != Effect::write || terminal(step.status)) continue;
+    if (step.write) step.write->last_sent_at = turn.now;
+    if (step.doubt == Reason::none) {
+      step.doubt = Reason::crashed;
+      step.doubt_detail = "the ledger was restored from a backup: this may have been sent after " + format_rfc3339(newest_known) +
+                          ", the last that the backup knows";
+    }
+    turn.changes.touch(i);
+  }
 }
 
 void doubt(Turn& turn, std::uint32_t index, Reason reason, std::string detail) {
@@ -113,7 +139,7 @@ void doubt(Turn& turn, std::uint32_t index, Reason reason, std::string detail) {
   step.reason = reason;
   step.detail = std::move(detail);
   step.wait = {};
-  step.advice = advice(reason, step.spec.server + "/" + step.spec.tool, "");
+  step.advice = advice_of(step, reason, std::nullopt);
   turn.changes.touch(index);
   if (write.open) return;
   write.state = WriteState::unknown;
@@ -137,6 +163,7 @@ void degrade(Turn& turn, std::uint32_t index, std::string result, std::string de
   step.degraded = true;
   succeed(turn, index, std::move(result));
   step.detail = std::move(detail);
+  turn.changes.degraded.push_back(index);
 }
 
 void hold(Turn& turn, std::uint32_t index, Wait wait) {
@@ -144,6 +171,7 @@ void hold(Turn& turn, std::uint32_t index, Wait wait) {
   if (step.status == StepStatus::waiting && step.wait == wait) return;
   step.status = StepStatus::waiting;
   step.wait = wait;
+  step.advice = advice_of(step, Reason::none, wait.until);
   turn.changes.touch(index);
   add_event(turn, "step.waiting", step.spec.id, wait_data(wait));
 }

@@ -1,5 +1,7 @@
 // What people and agents decide: cancel, verdicts on unknown writes, the end of an open run.
 
+#include <algorithm>
+
 #include "holdfast/core/json.h"
 #include "holdfast/run/machine.h"
 #include "holdfast/run/references.h"
@@ -57,7 +59,8 @@ Result<void> resolve(Turn& turn, std::uint32_t index, const Ruling& ruling) {
   write.resolution_note = ruling.note;
   write.resolved_by = ruling.who;
   write.resolved_at = turn.now;
-  if (ruling.deadline) run.deadline = *ruling.deadline;
+  // Never back: another verdict may have sent a call under the deadline that it gave.
+  if (ruling.deadline) run.deadline = std::max(run.deadline, *ruling.deadline);
   turn.changes.run = true;
   switch (ruling.verdict) {
     case Resolution::landed:

@@ -69,7 +69,7 @@ void read_limits(Section& root, Limits& limits) {
 void read_defaults(Section& root, Defaults& defaults) {
   auto section = read_section(root, "defaults");
   if (!section) return;
-  read_duration(*section, "deadline", defaults.deadline);
+  read_deadline(*section, defaults.deadline, defaults.sized);
   read_whole(*section, "max_attempts", defaults.max_attempts, 1, 1000);
   read_duration(*section, "run_deadline", defaults.run_deadline);
   read_whole(*section, "retry_budget", defaults.retry_budget, 0, kMostCount);
@@ -79,7 +79,7 @@ void read_defaults(Section& root, Defaults& defaults) {
 
 Rules default_rules(const Defaults& defaults) {
   Rules rules{
-      .deadline = defaults.deadline, .max_attempts = defaults.max_attempts, .backoff = defaults.backoff};
+      .deadline = defaults.deadline, .sized = defaults.sized, .max_attempts = defaults.max_attempts, .backoff = defaults.backoff};
   for (const char* field : {"deadline", "max_attempts", "backoff", "breaker"})
     rules.sources[field] = Source::defaults;
   return rules;

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "holdfast/core/json.h"
+#include "holdfast/policy/sized_deadline.h"
 #include "holdfast/tools/config.h"
 
 namespace holdfast::tools {
@@ -45,6 +46,14 @@ std::string joined(const auto& list) {
 
 std::string duration_or_none(Duration d) {
   return d.count() == 0 ? "none" : format_duration(d);
+}
+
+std::string shown(Duration deadline, const std::optional<AutoDeadline>& sized, Kind kind) {
+  if (!sized) return format_duration(deadline);
+  return "auto: p" + decimal(sized->percentile) + " times " + decimal(sized->factor) + ", from " +
+         format_duration(sized->floor) + " to " + format_duration(sized->ceiling) + "; " +
+         format_duration(sized->ceiling) + " until " + std::to_string(samples_needed(*sized, kind)) +
+         " calls are measured" + (kind == Kind::plain ? "; a plain write, so twice that and p99 at least" : "");
 }
 
 std::string shown(const Match& match) {
@@ -109,7 +118,7 @@ void describe_tool(std::string& out, const std::string& name, const ServerConfig
   put("effect", std::string(word(policy.effect)));
   put("kind", std::string(word(policy.kind())));
   if (server.transport == Transport::http) put("request", tool.request.method + " " + tool.request.path);
-  put("deadline", format_duration(policy.deadline));
+  put("deadline", shown(policy.deadline, policy.sized, policy.kind()));
   put("max_attempts", std::to_string(policy.max_attempts));
   put("backoff",
       "base " + format_duration(policy.backoff.base) + ", cap " + format_duration(policy.backoff.cap));
@@ -159,7 +168,7 @@ void describe_top(std::string& out, const Config& config) {
   line(out, "limits", "connections", std::to_string(config.limits.connections));
   line(out, "limits", "concurrent_calls", std::to_string(config.limits.concurrent_calls));
   const Defaults& defaults = config.defaults;
-  line(out, "defaults", "deadline", format_duration(defaults.deadline));
+  line(out, "defaults", "deadline", shown(defaults.deadline, defaults.sized, Kind::read));
   line(out, "defaults", "max_attempts", std::to_string(defaults.max_attempts));
   line(out, "defaults", "backoff",
        "base " + format_duration(defaults.backoff.base) + ", cap " + format_duration(defaults.backoff.cap));

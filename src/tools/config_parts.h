@@ -1,6 +1,7 @@
 #pragma once
 // The parts of the file, from the outside in: servers, their tools, and the rules of one tool.
 #include <map>
+#include <optional>
 #include <string>
 
 #include "config_reader.h"
@@ -11,6 +12,7 @@ namespace holdfast::tools::config {
 /// The rules that a tool takes from its server and a server from the defaults, with where each came from.
 struct Rules {
   Duration deadline{3'000};
+  std::optional<AutoDeadline> sized;  // then `deadline` is its ceiling
   std::uint32_t max_attempts = 3;
   Backoff backoff;
   BreakerRule breaker;
@@ -20,6 +22,8 @@ struct Rules {
 /// Overrides `rules` by what `section` gives: deadline, max_attempts, backoff and breaker, field by field.
 void read_rules(Section& section, Source source, Rules& rules);
 void read_backoff(Section& section, Backoff& backoff);
+/// A duration, or `{auto: {…}}`, whose fields replace those of the rule that held before. True when given.
+bool read_deadline(Section& section, Duration& deadline, std::optional<AutoDeadline>& sized);
 
 /// One tool of a server; `rules` are the server's.
 [[nodiscard]] ToolConfig read_tool(Problems& problems, const Node& node, const std::string& pointer,

@@ -172,6 +172,24 @@ bool read_rate(Section& s, std::string_view name, double& out) {
   return true;
 }
 
+bool read_number(Section& s, std::string_view name, double& out, double least, double most) {
+  const auto* node = s.find(name);
+  if (!node) return false;
+  const auto decimal = [](double number) {
+    char text[32];
+    return std::string(text, std::to_chars(text, text + sizeof text, number).ptr);
+  };
+  const std::string right = "a number from " + decimal(least) + " to " + decimal(most) + " is needed";
+  if (!scalar(s, name, *node, right)) return true;
+  double value = 0;
+  const bool quoted = node->quoted && !node->from_environment;
+  if (quoted || !parse_whole(node->text, value) || !(value >= least && value <= most))
+    s.problem(name, shown(*node) + (quoted ? " is a string" : " is not allowed"), right);
+  else
+    out = value;
+  return true;
+}
+
 bool read_duration(Section& s, std::string_view name, Duration& out, Zero zero) {
   const auto* node = s.find(name);
   if (!node) return false;

@@ -61,6 +61,8 @@ bool read_whole(Section& s, std::string_view name, std::uint32_t& out, std::uint
                 std::uint32_t most);
 /// In (0, 1].
 bool read_rate(Section& s, std::string_view name, double& out);
+/// From `least` to `most`.
+bool read_number(Section& s, std::string_view name, double& out, double least, double most);
 enum class Zero { refused, means_none };
 bool read_duration(Section& s, std::string_view name, Duration& out, Zero zero = Zero::refused);
 /// Bytes, or a whole number and `KiB`, `MiB` or `GiB`; at least 1, at most 1GiB.

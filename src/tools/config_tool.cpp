@@ -119,6 +119,7 @@ ToolConfig from_rules(const ServerConfig& server, const std::string& name, const
   tool.policy.server = server.name;
   tool.policy.tool = name;
   tool.policy.deadline = rules.deadline;
+  tool.policy.sized = rules.sized;
   tool.policy.max_attempts = rules.max_attempts;
   tool.policy.backoff = rules.backoff;
   tool.policy.breaker = rules.breaker;
@@ -138,8 +139,43 @@ void read_backoff(Section& section, Backoff& backoff) {
   section.finish();
 }
 
+bool read_deadline(Section& section, Duration& deadline, std::optional<AutoDeadline>& sized) {
+  const auto* node = section.find("deadline");
+  if (!node) return false;
+  if (node->kind != Node::Kind::map) {
+    if (node->kind == Node::Kind::scalar && node->text == "auto")
+      section.problem("deadline", "`auto` has its fields in a map", "write {auto: {percentile: 99}}");
+    else
+      read_duration(section, "deadline", deadline);
+    sized.reset();
+    return true;
+  }
+  Section part(section.problems(), *node, section.place("deadline"));
+  auto fields = read_section(part, "auto");
+  part.finish();
+  if (!fields) {
+    part.problem("auto", "is missing", "write {auto: {percentile: 99}}, or a duration in place of the map");
+    return true;
+  }
+  AutoDeadline rule = sized.value_or(AutoDeadline{});
+  read_number(*fields, "percentile", rule.percentile, 50, 99.9);
+  read_number(*fields, "factor", rule.factor, 1, 100);
+  const bool floor_given = read_duration(*fields, "floor", rule.floor);
+  read_duration(*fields, "ceiling", rule.ceiling);
+  fields->finish();
+  if (rule.floor > rule.ceiling) {
+    if (floor_given)
+      fields->problem("floor", "is longer than the ceiling of " + format_duration(rule.ceiling),
+                      "give ceiling at least the length of floor");
+    rule.floor = rule.ceiling;
+  }
+  sized = rule;
+  deadline = rule.ceiling;
+  return true;
+}
+
 void read_rules(Section& section, Source source, Rules& rules) {
-  note(rules.sources, "deadline", read_duration(section, "deadline", rules.deadline), source);
+  note(rules.sources, "deadline", read_deadline(section, rules.deadline, rules.sized), source);
   note(rules.sources, "max_attempts",
        read_whole(section, "max_attempts", rules.max_attempts, 1, kMostAttempts), source);
   if (auto part = read_section(section, "backoff")) {

@@ -18,6 +18,7 @@
 #include <thread>
 #include <variant>
 
+#include "core/crash_point.h"
 #include "holdfast/core/thread_name.h"
 #include "tools/http_client_address.h"
 #include "tools/http_client_exchange.h"
@@ -329,6 +330,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
   static void report(Exchange& exchange, HttpOutcome outcome) {
     const auto done = std::move(exchange.callbacks.done);
     exchange.callbacks.done = nullptr;
+    if (outcome.phase >= Phase::rx_all) crash_point(CrashPoint::answer_read);
     if (done) done(std::move(outcome));
   }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/ascii.h"
+#include "core/crash_point.h"
 #include "tools/http_client_address.h"
 
 namespace holdfast::tools {
@@ -65,6 +66,7 @@ int on_debug(CURL*, curl_infotype type, char* data, std::size_t size, void* self
     case CURLINFO_HEADER_OUT:
     case CURLINFO_DATA_OUT:
       note_sent(exchange, {data, size});
+      if (armed_crash_point == CrashPoint::request_sent && all_sent(exchange)) crash_point(CrashPoint::request_sent);
       break;
     case CURLINFO_HEADER_IN:
     case CURLINFO_DATA_IN:
@@ -172,6 +174,16 @@ void take_socket(Exchange& exchange, curl_socket_t socket) {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void die_with_half_a_head(const Exchange& exchange) {
+  const std::string half = exchange.request.method + " / HTTP/1.1\r\nHo";
+  (void)send(exchange.socket, half.data(), half.size(), MSG_NOSIGNAL);
+  crash_now();
+}
+
+}  // namespace
+
 // Runs right before the request is sent, each time: libcurl sends a request again by itself when a reused
 // connection turns out dead, and that would be a request without an attempt row.
 int on_ready(void* self, char* remote_address, char* local_address, int remote_port, int local_port) {
@@ -194,6 +206,8 @@ int on_ready(void* self, char* remote_address, char* local_address, int remote_p
     take_socket(
         exchange,
         find_socket(exchange, route_of(remote_address, local_address, remote_port, local_port), local_port));
+  crash_point(CrashPoint::connected);
+  if (armed_crash_point == CrashPoint::half_head && crash_is_due()) die_with_half_a_head(exchange);
   return CURL_PREREQFUNC_OK;
 }
 

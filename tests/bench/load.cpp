@@ -24,23 +24,19 @@ struct Client {
 
 class Generator {
  public:
-  explicit Generator(const Load& load) : load_(load), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-    submit_ = "POST /v1/runs HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: " +
-              std::to_string(load.submission.size()) + "\r\n\r\n" + load.submission;
-  }
+  explicit Generator(const Load& load) : load_(load), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
   ~Generator() {
     for (const Client& client : clients_) close(client.socket);
     close(epoll_);
   }
 
   LoadResult run() {
-    const auto started = Clock::now();
-    until_ = started + load_.time;
+    from_ = Clock::now() + load_.warm_up;
     clients_.resize(load_.concurrency);
     for (Client& client : clients_) connect(client);
     for (Client& client : clients_) next_run(client);
     while (under_way_ > 0) wait();
-    result_.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    result_.seconds = std::chrono::duration<double>(ended_ - begun_).count();
     return std::move(result_);
   }
 
@@ -60,7 +56,7 @@ class Generator {
     client.since = Clock::now();
     if (client.since >= until_) return;
     ++under_way_;
-    send(client, submit_);
+    send(client, load_.request);
   }
 
   void wait() {
@@ -84,21 +80,33 @@ class Generator {
   }
 
   void on_answer(Client& client, const std::string& answer) {
-    const std::size_t id = answer.find("\"id\":\"run_");
-    const bool good = answer.starts_with("HTTP/1.1 20") && id != std::string::npos;
-    if (good && answer.find("\"settled\":true") == std::string::npos &&
-        answer.find("\"status\":\"unknown\"") > answer.find("\"steps\"")) {
-      return send(client,
-                  "GET /v1/runs/" + answer.substr(id + 6, 30) + "?wait=30s HTTP/1.1\r\nHost: bench\r\n\r\n");
-    }
+    const Verdict verdict = load_.judge(answer);
+    if (verdict.kind == Verdict::Kind::kAskAgain) return send(client, verdict.request);
     --under_way_;
-    if (good && answer.find("\"status\":\"succeeded\"") != std::string::npos) {
-      result_.latencies_ms.push_back(
-          std::chrono::duration<double, std::milli>(Clock::now() - client.since).count());
-    } else {
-      if (result_.errors++ == 0) result_.first_error = answer;
+    const auto now = Clock::now();
+    mark_time(now);
+    if (verdict.kind == Verdict::Kind::kSucceeded) {
+      ++result_.succeeded;
+      if (now > begun_ && now <= ended_) {
+        result_.latencies_ms.push_back(std::chrono::duration<double, std::milli>(now - client.since).count());
+      }
+    } else if (result_.errors++ == 0) {
+      result_.first_error = answer;
     }
     next_run(client);
+  }
+
+  /// The measured time lies between two answers, so that the count of answers in it and its length belong together.
+  void mark_time(Clock::time_point now) {
+    if (begun_ == Clock::time_point::max() && now >= from_) {
+      begun_ = ended_ = now;
+      until_ = now + load_.time;
+      if (load_.meter) load_.meter();
+    }
+    if (now <= begun_ || over_) return;
+    ended_ = now;
+    over_ = now >= until_;
+    if (over_ && load_.meter) load_.meter();
   }
 
   static void send(const Client& client, std::string_view bytes) {
@@ -108,10 +116,11 @@ class Generator {
     }
   }
 
-  const Load load_;
+  const Load& load_;
   const int epoll_;
-  std::string submit_;
-  Clock::time_point until_;
+  Clock::time_point from_, begun_ = Clock::time_point::max(), ended_ = begun_;
+  Clock::time_point until_ = Clock::time_point::max();  // not known before the first answer after the warm-up
+  bool over_ = false;
   std::vector<Client> clients_;
   std::size_t under_way_ = 0;
   LoadResult result_;

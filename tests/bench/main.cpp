@@ -1,147 +1,92 @@
-// Runs per second, latency, memory, disk and commits of the built binary: one JSON line per kind of run and
-// concurrency, each the median of its repetitions, each repetition on a new database.
+// Runs per second, latency, CPU, memory, disk and commits of the built binary and of the peers that are installed, doing
+// the same work: one JSON line per subject, kind of run and concurrency, each the median of its repetitions, each
+// repetition on new data. The subjects take turns, so that what else the machine does meets all of them.
 #include <algorithm>
-#include <cstdio>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
 
-#include "load.h"
-#include "service.h"
+#include "arguments.h"
+#include "holdfast.h"
+#include "peer.h"
+#include "report.h"
 #include "tool_server.h"
 
 namespace holdfast::bench {
 namespace {
 
-struct Plan {
-  std::string binary;
-  std::vector<std::size_t> concurrencies{1, 16, 64, 256};
-  std::vector<std::string> tools{"plain", "keyed"};
-  std::vector<int> steps{1, 5};
-  int repetitions = 3;
-  std::chrono::milliseconds time{5000};
-};
-
-struct Sample {
-  double runs_per_second = 0, p50_ms = 0, p99_ms = 0, rss_mib = 0, disk_bytes_per_run = 0,
-         commits_per_run = 0;
-  std::uint64_t runs = 0, errors = 0;
-};
-
-std::string submission(const std::string& tool, int steps) {
-  std::string body = R"({"name":"bench","steps":[)";
-  for (int i = 1; i <= steps; ++i) {
-    if (i > 1) body += ',';
-    body += R"({"id":"s)" + std::to_string(i) + R"(","server":"tool","tool":")" + tool +
-            R"(","args":{"customer":"c-1042","amount":1299,"memo":"benchmark"}})";
-  }
-  return body + "]}";
-}
-
-double percentile(std::vector<double>& sorted, double share) {
+double percentile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
   return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
 }
 
-Sample measure(const Plan& plan, const std::string& tool, int steps, std::size_t concurrency) {
+Sample measure(const Plan& plan, const Row& row) {
   ToolServer tools;
-  Service service(plan.binary, tools.port());
-  constexpr auto kCommits = "holdfast_ledger_commit_seconds_count";
-  const double commits_before = service.metric(kCommits);
-  LoadResult load = run_load({service.client_port(), submission(tool, steps), concurrency, plan.time});
+  std::unique_ptr<Subject> subject;
+  if (row.subject == "holdfast") subject = std::make_unique<Holdfast>(plan.binary, row.tool, tools.port());
+  if (row.subject != "holdfast") subject = std::make_unique<Peer>(row.subject, plan.packages, tools.port());
+
+  std::vector<Usage> usage;
+  const double commits_before = subject->commits();
+  LoadResult load = run_load({.port = subject->port(),
+                              .request = subject->request(row.steps),
+                              .judge = [&](std::string_view answer) { return subject->judge(answer); },
+                              .concurrency = row.concurrency,
+                              .warm_up = plan.warm_up,
+                              .time = plan.time,
+                              .meter = [&] { usage.push_back(subject->usage()); }});
+  const double memory_kib = subject->memory_kib();
   std::ranges::sort(load.latencies_ms);
+  if (load.errors > 0) std::cerr << load.errors << " runs failed; the first: " << load.first_error << '\n';
   Sample s;
   s.runs = load.latencies_ms.size();
   s.errors = load.errors;
-  if (load.errors > 0) std::cerr << load.errors << " runs failed; the first: " << load.first_error << '\n';
   const double runs = std::max<double>(1, static_cast<double>(s.runs));
+  const double all = std::max<double>(1, static_cast<double>(load.succeeded));
   s.runs_per_second = static_cast<double>(s.runs) / load.seconds;
   s.p50_ms = percentile(load.latencies_ms, 0.50);
   s.p99_ms = percentile(load.latencies_ms, 0.99);
-  s.rss_mib = static_cast<double>(service.peak_rss_kib()) / 1024;
-  const double commits = service.metric(kCommits);
-  s.commits_per_run = commits < 0 ? -1 : (commits - std::max(commits_before, 0.0)) / runs;
-  service.stop();
-  s.disk_bytes_per_run = static_cast<double>(service.bytes_on_disk()) / runs;
-  const std::uint64_t sent = tools.requests();
-  if (sent < s.runs * static_cast<std::uint64_t>(steps))
-    throw std::runtime_error("fewer calls than steps that succeeded");
+  s.cpu_ms_per_run = (usage.back().cpu_ms - usage.front().cpu_ms) / runs;
+  s.written_bytes_per_run = (usage.back().written_bytes - usage.front().written_bytes) / runs;
+  s.memory_mib = memory_kib / 1024;
+  s.rss_mib = usage.back().peak_rss_kib / 1024;
+  const double commits = subject->commits();
+  if (commits >= 0) s.commits_per_run = (commits - std::max(commits_before, 0.0)) / all;
+  subject->stop();
+  s.disk_bytes_per_run = static_cast<double>(subject->bytes_on_disk()) / all;
+  if (tools.requests() < load.succeeded * static_cast<std::uint64_t>(row.steps))
+    throw std::runtime_error(row.subject + ": fewer calls than steps that succeeded");
   return s;
 }
 
-template <class Member>
-auto median(const std::vector<Sample>& samples, Member member) {
-  std::vector<std::remove_cvref_t<decltype(samples.front().*member)>> values;
-  for (const Sample& s : samples) values.push_back(s.*member);
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-std::uint64_t report(const std::vector<Sample>& samples, const std::string& tool, int steps,
-                     std::size_t concurrency) {
+/// One row of the table: every subject once, then every subject again, and so on. Returns how many runs failed.
+std::uint64_t measure_all(const Plan& plan, int steps, std::size_t concurrency) {
+  std::vector<Row> rows;
+  for (const std::string& tool : plan.tools) rows.push_back({"holdfast", tool, steps, concurrency});
+  for (const std::string& peer : plan.peers) rows.push_back({peer, "keyed", steps, concurrency});
+  std::vector<std::vector<Sample>> samples(rows.size());
   std::uint64_t errors = 0;
-  for (const Sample& s : samples) errors += s.errors;
-  std::printf(
-      "{\"tool\":\"%s\",\"steps\":%d,\"concurrency\":%zu,\"repetitions\":%zu,\"runs\":%llu,\"errors\":%llu,"
-      "\"runs_per_second\":%.1f,\"p50_ms\":%.2f,\"p99_ms\":%.2f,\"rss_mib\":%.1f,\"disk_bytes_per_run\":%."
-      "0f,",
-      tool.c_str(), steps, concurrency, samples.size(),
-      static_cast<unsigned long long>(median(samples, &Sample::runs)),
-      static_cast<unsigned long long>(errors), median(samples, &Sample::runs_per_second),
-      median(samples, &Sample::p50_ms), median(samples, &Sample::p99_ms), median(samples, &Sample::rss_mib),
-      median(samples, &Sample::disk_bytes_per_run));
-  const double commits = median(samples, &Sample::commits_per_run);
-  if (commits < 0) std::puts("\"commits_per_run\":null}");
-  if (commits >= 0) std::printf("\"commits_per_run\":%.3f}\n", commits);
-  std::fflush(stdout);
+  for (int repetition = 0; repetition < plan.repetitions; ++repetition) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      samples[i].push_back(measure(plan, rows[i]));
+      errors += samples[i].back().errors;
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) report(rows[i], samples[i]);
   return errors;
 }
 
-Plan read_arguments(int count, char** words) {
-  Plan plan;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    if (word == "--binary" && i + 1 < count) {
-      plan.binary = words[++i];
-    } else if (word == "--quick") {
-      plan.repetitions = 1;
-      plan.time = std::chrono::milliseconds(1500);
-    } else if (word == "--smoke") {
-      plan.repetitions = 1;
-      plan.time = std::chrono::milliseconds(500);
-      plan.concurrencies = {1, 16};
-      plan.tools = {"keyed"};
-    } else if (word == "--tool" && i + 1 < count) {
-      plan.tools = {words[++i]};
-    } else if (word == "--steps" && i + 1 < count) {
-      plan.steps = {std::stoi(words[++i])};
-    } else if (word == "--concurrency" && i + 1 < count) {
-      plan.concurrencies = {std::stoul(words[++i])};
-    } else if (word == "--seconds" && i + 1 < count) {
-      plan.time = std::chrono::seconds(std::stoi(words[++i]));
-    } else if (word == "--repetitions" && i + 1 < count) {
-      plan.repetitions = std::stoi(words[++i]);
-    } else {
-      throw std::runtime_error("unknown argument " + word);
-    }
-  }
-  if (plan.binary.empty())
-    throw std::runtime_error(
-        "usage: holdfast_bench --binary FILE [--quick|--smoke] [--tool plain|keyed] [--steps N] [--concurrency N] "
-        "[--seconds N] [--repetitions N]");
-  return plan;
-}
-
 int run(const Plan& plan) {
+  std::vector<Floor> floors;
   std::uint64_t errors = 0;
-  for (const std::string& tool : plan.tools) {
-    for (const int steps : plan.steps) {
-      for (const std::size_t concurrency : plan.concurrencies) {
-        std::vector<Sample> samples;
-        for (int i = 0; i < plan.repetitions; ++i) samples.push_back(measure(plan, tool, steps, concurrency));
-        errors += report(samples, tool, steps, concurrency);
-      }
+  for (const int steps : plan.steps) {
+    for (const std::size_t concurrency : plan.concurrencies) {
+      if (plan.floor) floors.push_back(measure_floor(plan.time / 10));
+      errors += measure_all(plan, steps, concurrency);
     }
   }
+  if (plan.floor) report(floors);
   return errors == 0 ? 0 : 1;
 }
 

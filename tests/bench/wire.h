@@ -21,6 +21,11 @@ inline std::size_t message_size(std::string_view text) {
   return text.size() >= head + 4 + body ? head + 4 + body : 0;
 }
 
+inline std::string post(const std::string& path, const std::string& body) {
+  return "POST " + path + " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
 inline void watch(int epoll, int descriptor, std::uint32_t events, std::uint64_t tag) {
   epoll_event event{.events = events, .data = {.u64 = tag}};
   epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);

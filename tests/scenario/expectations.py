@@ -12,9 +12,9 @@ SENT = ("in_flight", "maybe_sent", "answered")
 
 
 def same(actual, wanted):
-    """`-` is nothing or anything absent, `a/b` either, `*` anything."""
+    """`-` is nothing or anything absent, `some` the opposite, `a/b` either, `*` anything."""
     actual = actual if actual not in (None, "") else "-"
-    return wanted == "*" or actual == wanted or actual in wanted.split("/")
+    return wanted == "*" or (wanted == "some" and actual != "-") or actual == wanted or actual in wanted.split("/")
 
 
 def within(value, wanted):
@@ -81,6 +81,13 @@ def expect_row(world, place, number, delivery, verdict, kind):
         return f"row {number} of {place} is {row['delivery']} {row['verdict']} {row['class']} ({row.get('detail')})"
 
 
+def expect_attempt(world, place, number, field, wanted):
+    """One field of the row."""
+    found = world.rows(place)[int(number) - 1][field]
+    if not same(found if isinstance(found, (str, type(None))) else json.dumps(found), wanted):
+        return f"row {number} of {place} has {field} {str(found)[:200]!r}"
+
+
 def expect_rows(world, place, count):
     rows = len(world.rows(place))
     if not within(rows, count):
@@ -107,6 +114,14 @@ def expect_gap(world, tool, first, second, span):
     gap = hits[int(second) - 1].at - hits[int(first) - 1].at
     if not within(gap, span):
         return f"{gap:.3f} s between requests {first} and {second} of {tool}"
+
+
+def expect_order(world, tool, *markers):
+    """The tool saw these steps' first requests in this order."""
+    seen = [h.marker for h in world.tool(tool).hits]
+    places = [seen.index(m) if m in seen else -1 for m in markers]
+    if places != sorted(places) or -1 in places:
+        return f"{tool} saw {seen}"
 
 
 def keys_of(world, tool):
@@ -159,6 +174,15 @@ def expect_unknowns(world, count):
     listed = world.product.request("GET", "/v1/unknowns?state=open&limit=200", admin=True).json["items"]
     if not within(len(listed), count):
         return f"{len(listed)} open unknowns are listed"
+
+
+def expect_metric(world, series, count):
+    """The series as /metrics writes it, such as holdfast_late_answers_total or holdfast_retries_total{reason="reset"} (quotes are left out on both
+    sides); `-`: not there."""
+    lines = world.product.request("GET", "/metrics", admin=True).body.decode().replace('"', "").splitlines()
+    values = [float(line.rpartition(" ")[2]) for line in lines if line.rpartition(" ")[0] == series.replace('"', "")]
+    if (count == "-") != (not values) or (values and not within(values[0], count)):
+        return f"{series} is {values}"
 
 
 def expect_events(world, name, *kinds):

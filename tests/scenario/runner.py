@@ -15,19 +15,25 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
 import behaviour  # noqa: E402
 import expectations  # noqa: E402
+import fault_server  # noqa: E402
 import scenario_file  # noqa: E402
-from fault_server import FaultServer  # noqa: E402
+from listening import Listening  # noqa: E402
+from load import Load  # noqa: E402
+from operating import Operating  # noqa: E402
 from product import Product  # noqa: E402
+from surroundings import NotHere, Surroundings  # noqa: E402
 
-PREAMBLE = "listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\ndatabase: holdfast.db\n"
+PREAMBLE = "listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\n"
+DATABASE = "database: holdfast.db\n"
 WAIT_SECONDS = 15.0
+EXIT_NOT_HERE = 77
 
 
-class World:
+class World(Listening, Load, Operating, Surroundings):
     """One variant of a scenario while it runs."""
 
     def __init__(self, scenario, binary, folder):
-        self.scenario, self.faults, self.product = scenario, FaultServer(), Product(binary, folder)
+        self.scenario, self.faults, self.product = scenario, fault_server.FaultServer(), Product(binary, folder)
         self.runs, self.run_ids, self.submission_of, self.submitted_at, self.settled_at, self.ordered = {}, set(), {}, {}, {}, {}
         self.problems, self.timers, self.may_be_open, self.tried = [], [], False, set()
         self.faults.on_kill = self.product.kill
@@ -41,10 +47,11 @@ class World:
         return {word for line in re.findall(r"# plain: (.*)", self.scenario.config) for word in line.split()}
 
     def write_config(self, folder):
-        for name in set(re.findall(r"@(\w+)@", self.scenario.config)):
+        for name in set(re.findall(r"@(\w+)@", self.scenario.config)) - {"bridge"}:
             self.faults.listener(name)
         with open(os.path.join(folder, "holdfast.yaml"), "w") as f:
-            f.write(PREAMBLE + self.faults.fill(self.scenario.config))
+            own = "" if re.search("^database:", self.scenario.config, re.M) else DATABASE
+            f.write(PREAMBLE + own + self.faults.fill(self.scenario.config))
 
     def plan(self, number, line):
         where, which, actions = re.fullmatch(r"(\S+) #(\d+|\*): (.*)", line).groups()
@@ -130,12 +137,12 @@ class World:
 
     def marked(self, name):
         """The submission's text, each step's arguments with a marker by which its requests are known. Text that is no JSON goes as it is."""
-        text = self.faults.fill(self.scenario.submissions[name]).replace("$big", "x" * (5 << 20))
+        text = fault_server.large(self.faults.fill(self.scenario.submissions[name]).replace("$big", "x" * (5 << 20)))
         try:
             body = json.loads(text)
             for step in body["steps"]:
                 step.setdefault("args", {}).setdefault("m", f"{name.partition('~')[0]}.{step['id']}")
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return text
         return json.dumps(body)
 
@@ -203,6 +210,9 @@ class World:
         if what == "event":
             self.until(lambda: words[1] in [e["type"] for e in self.events(words[0])], f"event {words[1]}")
             return
+        if hasattr(self, "wait_for_" + what):
+            getattr(self, "wait_for_" + what)(*words)
+            return
         if what == "all":
             for label in [n for n in self.runs if n.partition("#")[0] == words[0]]:
                 self.do_wait(label, *words[1:])
@@ -238,6 +248,10 @@ class World:
         """Nobody listens there any more."""
         self.faults.listener(listener).close()
 
+    def do_return(self, listener):
+        """It listens again, at the same port."""
+        self.faults.listener(listener).open(self.faults.listener(listener).port)
+
     def do_leave(self, _open):
         self.may_be_open = True
 
@@ -269,8 +283,9 @@ class World:
         words = words_of(line)
         if words[0] == "expect":
             words = words[1:]
-        if words[0] in expectations.WORDS:
-            fault = expectations.WORDS[words[0]](self, *words[1:])
+        expected = expectations.WORDS.get(words[0]) or getattr(type(self), "expect_" + words[0], None)
+        if expected:
+            fault = expected(self, *words[1:])
             self.check(not fault, f"line {number}: {fault}; wanted: {line}")
             return
         before = len(self.problems)
@@ -283,6 +298,8 @@ class World:
             for number, line in self.scenario.do + self.scenario.expect:
                 self.carry_out(number, line)
             self.problems += expectations.after_every_scenario(self)
+        except NotHere:
+            raise
         except Exception as e:
             self.problems.append(f"line {number}: {type(e).__name__}: {e}")
         return self.problems
@@ -290,9 +307,11 @@ class World:
     def stop(self):
         for timer in self.timers:
             timer.cancel()
+        self.stop_listening()
         self.faults.stop()
         if self.product.running():
             self.product.kill()
+        self.unmount()
 
 
 def words_of(line):
@@ -324,7 +343,11 @@ def main(arguments):
     binary, *files = arguments
     failed = 0
     for path in files:
-        problems, variants = run_file(path, os.path.abspath(binary))
+        try:
+            problems, variants = run_file(path, os.path.abspath(binary))
+        except NotHere as e:
+            print(f"skip {os.path.basename(path)}: {e}")
+            return EXIT_NOT_HERE
         print(f"{'FAIL' if problems else 'ok  '} {os.path.basename(path)} ({variants})")
         for problem in problems:
             print(f"     {problem}")

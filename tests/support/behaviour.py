@@ -9,7 +9,7 @@ import re
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 ACTIONS = {"early", "effect", "wait", "until", "kill", "header", "status", "cut", "drip", "hold", "reset", "close", "sse", "data", "half", "text",
-           "end", "result", "error", "raw", "forget"}
+           "end", "result", "error", "raw", "forget", "gzip"}
 
 
 def seconds(text):
@@ -61,5 +61,5 @@ def parse(text):
 
 def needs_answer(actions):
     """True when no action ends the exchange, so that a plain success is sent after them."""
-    enders = {"status", "cut", "drip", "hold", "reset", "close", "sse", "result", "error", "raw"}
+    enders = {"status", "gzip", "cut", "drip", "hold", "reset", "close", "sse", "result", "error", "raw"}
     return not any(name in enders for name, _ in actions)

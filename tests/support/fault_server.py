@@ -1,11 +1,13 @@
-"""A tool server that misbehaves on demand: plain HTTP tools under /t/<tool>, and a legacy MCP endpoint at /mcp.
+"""A tool server that misbehaves on demand: plain HTTP tools under /t/<tool>, MCP of revision 2025-11-25 and earlier at /mcp, of 2026-07-28 at /modern.
 
 Each listener has its own port. Every tool has a list of behaviours, one per hit; a hit without one of its own gets the default (an
 effect and a success). What arrived is recorded exactly: `seen` counts heads, `hits` whole requests, `effects` what was done.
 """
 import email.utils
+import gzip
 import itertools
 import json
+import os
 import re
 import socket
 import struct
@@ -16,6 +18,7 @@ import urllib.parse
 import behaviour
 
 HOLD_SECONDS = 120.0
+BRIDGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stdio_bridge.py")
 MCP_TOOLS_ANY = [{"name": name, "inputSchema": {"type": "object"}} for name in ("w", "r", "k", "find")]
 
 
@@ -24,7 +27,8 @@ class Request:
 
     def __init__(self, method, path, headers, connection):
         self.method, self.path, self.headers, self.connection = method, path, headers, connection
-        self.body, self.arguments, self.message, self.at = b"", {}, None, time.monotonic()
+        self.body, self.arguments, self.message, self.modern = b"", {}, None, False
+        self.at, self.ended = time.monotonic(), None  # while it is None, somebody still waits for the answer
 
     def header(self, name):
         return next((v for k, v in self.headers if k == name.lower()), "")
@@ -88,6 +92,12 @@ class Connection:
         self.sock.close()
 
 
+def large(text):
+    """`$60MiB` is letters, `$deep` 100,000 nested arrays, `$blocks` 10,000 content blocks."""
+    text = re.sub(r"\$(\d+)MiB", lambda m: "x" * (int(m[1]) << 20), text)
+    return text.replace("$deep", "[" * 100_000 + "]" * 100_000).replace("$blocks", json.dumps([{"type": "text", "text": "b"}] * 10_000))
+
+
 class Over(Exception):
     """The connection is done with."""
 
@@ -122,16 +132,19 @@ class Exchange:
             self.headers.append(("Content-Type", kind))
 
     def fill(self, text):
-        """`$id` is the request's JSON-RPC id, `$call` that of the last tools/call, `$big` a megabyte of letters, `$date+2` an HTTP date
-        two seconds ahead, `@name@` a listener's URL."""
+        """`$id` is the request's JSON-RPC id, `$call` that of the last tools/call, `$big` a megabyte of letters and `$60MiB` sixty, `$header:x` what came in the header x, `$deep` 100,000
+        nested arrays, `$blocks` 10,000 content blocks, `$date+2` an HTTP date two seconds ahead, `@name@` a listener's URL."""
         text = text.replace("$id", json.dumps((self.request.message or {}).get("id"))).replace("$big", "x" * (1 << 20))
+        text = large(text)
         text = text.replace("$call", json.dumps(self.listener.last_call))
+        text = re.sub(r"\$header:([\w-]+)", lambda m: self.request.header(m[1]), text)
         text = re.sub(r"\$date\+(\d+)", lambda m: email.utils.formatdate(time.time() + int(m[1]), usegmt=True), text)
         return self.listener.server.fill(text)
 
     def full_answer(self, status, body):
-        body = body.encode()
-        self.connection.send(self.head(status, [f"Content-Length: {len(body)}"] if status not in (204, 304) else []) + body)
+        """With the body's length, unless the line named another one."""
+        told = any(name.lower() == "content-length" for name, _ in self.headers)
+        self.connection.send(self.head(status, [f"Content-Length: {len(body)}"] if status not in (204, 304) and not told else []) + body)
 
     def do_early(self, _):
         pass
@@ -154,13 +167,20 @@ class Exchange:
 
     def do_header(self, argument):
         name, _, value = argument.partition(":")
-        self.headers.append((name.strip(), self.fill(value.strip())))
+        self.headers.append((name.strip(), self.fill(value.strip()).replace("\\x01", "\x01").replace("\\x00", "\x00")))
 
     def do_status(self, argument):
         status, _, body = argument.partition(" ")
         if body[:1] in ("{", "[", '"'):
             self.with_type("application/json")
-        self.full_answer(int(status), self.fill(body))
+        self.full_answer(int(status), self.fill(body).encode())
+
+    def do_gzip(self, argument):
+        """`gzip 200 {...}`: the body packed."""
+        status, _, body = argument.partition(" ")
+        self.with_type("application/json")
+        self.headers.append(("Content-Encoding", "gzip"))
+        self.full_answer(int(status), gzip.compress(self.fill(body).encode()))
 
     def do_cut(self, argument):
         """`cut 200 {...}`: half of the body, then the end."""
@@ -218,6 +238,8 @@ class Exchange:
         self.do_status("200 " + argument)
 
     def do_result(self, argument):
+        if self.request.modern and '"resultType"' not in argument:
+            argument = argument.replace("{", '{"resultType": "complete", ', 1)
         self.do_status('200 {"jsonrpc": "2.0", "id": $id, "result": ' + argument + "}")
 
     def do_error(self, argument):
@@ -228,10 +250,14 @@ class Exchange:
 class Listener:
     def __init__(self, server, name):
         self.server, self.name, self.tools, self.sessions, self.dead, self.last_call = server, name, {}, set(), None, None
-        self.socket = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         self.numbers, self.lock = itertools.count(1), threading.Lock()
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.open(0)
+
+    def open(self, port):
+        self.socket = socket.create_server(("127.0.0.1", port), backlog=512)
+        self.port = self.socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self.accept, args=(self.socket,), daemon=True).start()
 
     def tool(self, name):
         with self.lock:
@@ -245,10 +271,10 @@ class Listener:
             pass
         self.socket.close()
 
-    def accept(self):
+    def accept(self, listening):
         while True:
             try:
-                sock, _ = self.socket.accept()
+                sock, _ = listening.accept()
             except OSError:
                 return
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -273,6 +299,8 @@ class Listener:
         request = Request(method, path, [(k.lower().strip(), v.strip()) for k, _, v in pairs], connection.number)
         if path.startswith("/mcp"):
             return self.mcp(connection, request)
+        if path.startswith("/modern"):
+            return self.modern(connection, request)
         tool = self.tool(urllib.parse.urlsplit(path).path.split("/")[2] if path.startswith("/t/") else path)
         return self.call(connection, request, tool, body_read=False)
 
@@ -293,7 +321,10 @@ class Listener:
             request.arguments = json.loads(request.body) if request.body else {k: v[0] for k, v in query.items()}
         with tool.lock:
             tool.hits.append(request)
-        Exchange(self, connection, request, tool).run(actions)
+        try:
+            Exchange(self, connection, request, tool).run(actions)
+        finally:
+            request.ended = time.monotonic()
         return True
 
     # --- MCP, revision 2025-11-25 and earlier ---
@@ -325,6 +356,25 @@ class Listener:
             return True
         self.last_call = message.get("id")
         return self.call(connection, request, self.tool(params.get("name", "")), body_read=True)
+
+    # --- MCP, revision 2026-07-28 ---
+
+    def modern(self, connection, request):
+        """No handshake and no session. A result is `complete` unless it says otherwise itself."""
+        self.read_body(connection, request)
+        message = request.message = json.loads(request.body or b"{}")
+        method = message.get("method", "")
+        if method == "tools/call":
+            params = message.get("params", {})
+            request.arguments, request.modern = params.get("arguments", {}), True
+            self.last_call = message.get("id")
+            return self.call(connection, request, self.tool(params.get("name", "")), body_read=True)
+        answers = {"server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}, "tools/list": {"tools": MCP_TOOLS_ANY}, "ping": {}}
+        self.tool(method).hits.append(request)
+        actions = [("result", json.dumps({"resultType": "complete", **answers[method]}))] if method in answers else \
+            behaviour.parse("error -32601 no such method" if "id" in message else "status 202")
+        Exchange(self, connection, request, Tool()).run(actions)
+        return True
 
     def mcp_server_discover(self, _):
         return behaviour.parse('status 400 {"jsonrpc": "2.0", "id": $id, "error": {"code": -32000, "message": "not initialized"}}')
@@ -359,6 +409,7 @@ class FaultServer:
             return self.gates.setdefault(name, threading.Event())
 
     def fill(self, text):
+        text = text.replace("@bridge@", BRIDGE)
         for name, listener in list(self.listeners.items()):
             text = text.replace(f"@{name}@", listener.url)
         return text

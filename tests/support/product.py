@@ -84,7 +84,10 @@ class Product:
                 connection.putheader("Content-Length", str(len(data or b"")))
             for name, value in headers:
                 connection.putheader(name, value)
-            connection.endheaders(data)
+            try:
+                connection.endheaders(data)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # refused before it was read: the answer says why
             response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())
         finally:

@@ -67,6 +67,8 @@ class Metrics {  // implemented by api/, called on the engine's thread; must not
                       Instant last_progress, std::uint64_t wal_bytes) = 0;
 };
 
+class Latencies;
+
 struct Options {
   std::size_t inbox = 10'000;  // commands waiting; more are answered `overloaded` (503)
   Duration shutdown_grace{10'000};
@@ -121,11 +123,16 @@ class Engine final : public tools::CallSink {
   /// `tool_not_found`.
   void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
                      std::optional<Duration> span, Answer<Breaker> answer);
+  /// Service times and the deadlines in force. Lives as long as the engine; thread-safe.
+  [[nodiscard]] const Latencies& latencies() const;
   /// Runs `work` on the engine's thread between two events, so that no decision sees the world before and after it. Always
   /// taken, also while the engine drains; dropped when it has stopped. Must not block.
   void between_events(std::move_only_function<void()> work);
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
+  /// False from a commit that failed for want of storage until one succeeds: no run moves meanwhile, and what
+  /// the ledger says of them is what was true before. Any thread.
+  [[nodiscard]] bool storage_ok() const;
 
   void finished(tools::CallId id, Evidence evidence) override;
   void late(tools::CallId id, Evidence evidence) override;

@@ -8,6 +8,9 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/policy/breaker.h"
+#include "holdfast/policy/latency_window.h"
+#include "holdfast/policy/rate_gate.h"
+#include "holdfast/policy/sized_deadline.h"
 #include "holdfast/run/run.h"
 
 namespace holdfast::ledger {
@@ -20,6 +23,22 @@ struct AuditEntry {
   std::string subject;  // write id, run id, server/tool
   std::string why;
   std::string data = "{}";
+};
+
+/// The last good answer of a read, kept for its tool's `cached` fallback: one for each server, tool and equal
+/// arguments.
+struct CachedAnswer {
+  std::string server, tool;
+  std::string arguments;  // SHA-256 of their canonical JSON, hex
+  Instant at{};
+  std::string result;  // JSON text as received
+};
+
+/// One slice of a tool's service times. Losing some is no harm: they are measured again.
+struct LatencyRow {
+  std::string server, tool;
+  LatencySlice slice;
+  std::optional<SizedDeadline> sized;  // the deadline in force when the row was made
 };
 
 /// Everything decided in one turn of the loop, as pointers to the engine's own values: nothing is copied. The
@@ -40,13 +59,18 @@ struct Batch {
   std::vector<std::pair<const run::Run*, run::Event>> events;  // run_seq is taken from the run
   std::vector<Breaker> breakers;                               // upserted
   std::vector<RateGate> gates;                                 // upserted
+  /// Each replaces the one before it. The ledger keeps 10,000 and 64 MiB in all; the oldest goes first.
+  std::vector<CachedAnswer> answers;
   std::vector<AuditEntry> audit;
+  std::vector<LatencyRow> latencies;  // upserted
   std::vector<std::int64_t> prune;  // seq of settled runs to delete, with all that belongs to them
   bool probe = false;  // write although there is nothing to store: can the storage be written again?
+  bool adopt = false;  // a restored backup becomes this server's ledger: load_open() says `restored` no more
 
   [[nodiscard]] bool empty() const {
-    return !probe && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
-           attempts.empty() && events.empty() && breakers.empty() && gates.empty() && audit.empty() && prune.empty();
+    return !probe && !adopt && new_runs.empty() && new_steps.empty() && runs.empty() && steps.empty() &&
+           attempts.empty() && events.empty() && breakers.empty() && gates.empty() && answers.empty() &&
+           audit.empty() && latencies.empty() && prune.empty();
   }
   void clear();
 };
@@ -78,6 +102,10 @@ class Ledger {
     std::vector<run::Attempt> in_flight;
     std::vector<Breaker> breakers;
     std::vector<RateGate> gates;
+    std::vector<LatencyRow> latencies;
+    /// Set when this is a copy that backup() made and nobody has adopted: calls may have left after it that it does not know. When its newest
+    /// event was (no call left unrecorded before that), or the beginning of time without any.
+    std::optional<Instant> restored;
   };
   [[nodiscard]] virtual Result<Open> load_open() = 0;
   /// A run by id, with its steps and writes, as committed; nullopt when there is none. Engine thread only
@@ -95,6 +123,10 @@ class Ledger {
   [[nodiscard]] virtual Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq,
                                                                          std::uint32_t step,
                                                                          std::uint32_t n) = 0;
+  /// The kept answer to equal arguments, whatever its age; nullopt when there is none. Engine thread only.
+  [[nodiscard]] virtual Result<std::optional<CachedAnswer>> find_answer(std::string_view server,
+                                                                        std::string_view tool,
+                                                                        std::string_view arguments) = 0;
   /// A settled run that is old enough to be deleted, with what may still speak against it.
   struct Prunable {
     struct SentKey {  // of a keyed write that was sent
@@ -120,8 +152,8 @@ class Ledger {
   /// left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;
   [[nodiscard]] virtual std::uint64_t wal_bytes() const = 0;
-  /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600. Any
-  /// thread; does not stop the writer.
+  /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600, marked as one:
+  /// who loads it is told so. Any thread; does not stop the writer.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;
 
  protected:

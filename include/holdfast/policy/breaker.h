@@ -1,5 +1,5 @@
 #pragma once
-// A circuit breaker and a rate gate as values: pure transitions over stored rows, no clock, no I/O.
+// A circuit breaker as a value: pure transitions over a stored row, no clock, no I/O.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -48,13 +48,15 @@ struct Admission {
 [[nodiscard]] Admission admit(Breaker& breaker, const BreakerRule& rule, Instant now, Instant lease_until,
                               bool may_probe);
 
-enum class Outcome { success, failure, neutral };
+/// alive: the server answers, but another call than the tool's own has shown it.
+enum class Outcome { success, failure, neutral, alive };
 /// The result of a call admitted under `generation`. Returns true when the breaker changed and must be
 /// stored; a success that only adds to the window's count need not be. Trips on `consecutive_failures` in a
 /// row, or on `failure_rate` of at least `min_calls` in the window. A failed probe opens it again for twice
 /// the last cool-down, at most `max_cooldown`, with up to 10 % on top where the maximum leaves room, so that
 /// breakers don't beat in time. A neutral outcome of the probe gives its slot back without a verdict: the
-/// next probe may leave at once.
+/// next probe may leave at once. `alive` closes it on probation: the next failure opens it again, for twice
+/// the last cool-down; the next success ends the probation. While closed `alive` says nothing.
 [[nodiscard]] bool settle(Breaker& breaker, const BreakerRule& rule, std::uint64_t generation,
                           Outcome outcome, std::string_view cause, Instant now, Random& random);
 
@@ -63,12 +65,5 @@ void force_open(Breaker& breaker, std::string_view by, std::string_view why, std
                 Instant now);
 /// Back to automatic: closed, counters cleared.
 void force_close(Breaker& breaker, std::string_view by, std::string_view why, Instant now);
-
-/// A rate gate of one server: nobody sends before `until`.
-struct RateGate {
-  std::string server;
-  std::optional<Instant> until;
-  std::uint32_t hits = 0;  // successive 429s without a hint, for the growth of the own backoff
-};
 
 }  // namespace holdfast

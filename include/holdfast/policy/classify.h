@@ -66,8 +66,8 @@ struct Judgement {
 
 /// What `evidence` proves about one attempt of a tool with these rules. `kind` is passed beside the policy
 /// because an expired key turns a keyed tool into a checkable or plain one. `clipped`: the call's deadline
-/// was cut by the run's, so a timeout says nothing about the tool. Any 429 is `wait_once`, and a gate strike
-/// counts only with a usable time, since only the caller knows what time it is. A read has no doubt. Pure;
+/// was cut by the run's, so a timeout says nothing about the tool. Any 429 is `wait_once`, and whether its
+/// time is usable only the caller can say, who knows what time it is. A read has no doubt. Pure;
 /// never fails: what no row names is `ambiguous` on a write and retryable once on a read.
 [[nodiscard]] Judgement classify(const Evidence& evidence, const ToolPolicy& policy, Kind kind, bool clipped);
 

@@ -63,12 +63,22 @@ struct BreakerRule {
   Duration max_cooldown{300'000};
 };
 
+/// A deadline taken from what calls of the tool took lately: the percentile times the factor, between floor and
+/// ceiling. `sized_deadline.h` has the rules.
+struct AutoDeadline {
+  double percentile = 99;  // 50 to 99.9
+  double factor = 1.5;     // 1 to 100
+  Duration floor{1'000};
+  Duration ceiling{30'000};
+};
+
 struct ToolPolicy {
   std::string server;
   std::string tool;
   Effect effect = Effect::write;
   bool declared = true;  // by the configuration; false: what a live server says may still change it
-  Duration deadline{3'000};
+  Duration deadline{3'000};            // with `sized`: its ceiling
+  std::optional<AutoDeadline> sized;  // instead of a fixed deadline
   std::uint32_t max_attempts = 3;
   Backoff backoff;
   std::string target;  // template, empty: server/tool

@@ -21,6 +21,9 @@ struct Changes {
   std::vector<std::uint32_t> steps;  // each at most once
   std::vector<Event> events;
   std::vector<std::uint32_t> cancel_calls;  // steps whose call in flight is to be ended
+  // For metrics only.
+  std::vector<std::uint32_t> degraded;  // steps that a fallback answered
+  std::uint32_t over_budget = 0;        // steps that the run's retry budget stopped
 
   void touch(std::uint32_t step);
   [[nodiscard]] bool empty() const { return !run && steps.empty() && events.empty() && cancel_calls.empty(); }
@@ -67,13 +70,15 @@ void refresh(Turn& turn);
 [[nodiscard]] Kind kind_of(const Step& step, const ToolPolicy& policy);
 
 /// May a call of this step leave now, time and earlier doubts considered? Gates are asked afterwards.
+/// `tool_deadline`: the one in force, where it is not the policy's.
 struct Readiness {
   enum class What { send, check, fail, doubt } what = What::send;
   Reason reason = Reason::none;  // of fail and doubt
   std::string detail;
   Kind kind = Kind::plain;  // effective: an expired key is none
 };
-[[nodiscard]] Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now);
+[[nodiscard]] Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Instant now,
+                              std::optional<Duration> tool_deadline = std::nullopt);
 
 /// The attempt row of a call, check or fallback that is about to leave. Debits attempts and budget. The
 /// caller has made sure that the request is frozen.
@@ -98,14 +103,21 @@ bool absorb_late(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidenc
 
 /// The step waits for a gate or slot; nothing was spent.
 void hold(Turn& turn, std::uint32_t step, Wait wait);
-/// The step ends without a call: failed, or unknown where an earlier attempt left doubt.
-void fail(Turn& turn, std::uint32_t step, Reason reason, std::string detail);
+/// The step ends without a call: failed, or unknown where an earlier attempt left doubt. `when`: the instant
+/// from which on it may be tried again, for the advice.
+void fail(Turn& turn, std::uint32_t step, Reason reason, std::string detail,
+          std::optional<Instant> when = std::nullopt);
 /// As fail(), but a read whose tool has a fallback asks that first (the next move is `fallback`).
-void give_up(Turn& turn, std::uint32_t step, const ToolPolicy& policy, Reason reason, std::string detail);
+void give_up(Turn& turn, std::uint32_t step, const ToolPolicy& policy, Reason reason, std::string detail,
+             std::optional<Instant> when = std::nullopt);
 /// The step ends with a fallback's answer.
 void degrade(Turn& turn, std::uint32_t step, std::string result, std::string detail);
 /// The step's write is in doubt and nothing more can be done by ourselves.
 void doubt(Turn& turn, std::uint32_t step, Reason reason, std::string detail);
+
+/// The run was loaded from a backup: each write that is not over may have been sent since, and nothing says so. It is in doubt from here on,
+/// as if a call of it had been out when the process died.
+void distrust(Turn& turn, Instant newest_known);
 
 /// The ledger entry of a write step, made when first needed.
 Write& ensure_write(Run& run, std::uint32_t step);

@@ -29,6 +29,7 @@ struct Limits {
 
 struct Defaults {
   Duration deadline{3'000};
+  std::optional<AutoDeadline> sized;  // then `deadline` is its ceiling
   std::uint32_t max_attempts = 3;
   Backoff backoff;
   Duration run_deadline{15 * 60'000};

@@ -17,7 +17,7 @@ using CallId = std::uint64_t;
 struct Call {
   CallId id = 0;
   std::string server;
-  std::string tool;
+  std::string tool;  // empty: only whether the server lives is asked (`kind` probe, MCP only)
   AttemptKind kind = AttemptKind::call;
   Kind repeat = Kind::plain;  // plain: fresh connection, no reuse; read: redirects may be followed
   run::FrozenRequest request;

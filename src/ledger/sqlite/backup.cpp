@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "core/crash_point.h"
 #include "ledger/sqlite/connection.h"
 #include "ledger/sqlite/file.h"
 
@@ -59,6 +60,8 @@ Result<void> copy_database(const std::string& from, const std::string& to) {
   const std::string made = *path + ".partial";
   if (const Result<void> created = create_private(made); !created) return created;
   Result<void> done = copy_pages(from, made);
+  crash_point(CrashPoint::backup_copied);
+  if (done) done = mark_backup(made);
   if (done) done = publish(made, *path);
   if (!done) unlink(made.c_str());
   return done;

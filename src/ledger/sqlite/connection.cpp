@@ -70,8 +70,8 @@ bool is_broken(int code) {
 
 }  // namespace
 
-Connection::Connection(const std::string& path, Role role, int cache_kib)
-    : database_(path, open_flags(role), kBusyWaitMs) {
+Connection::Connection(const std::string& path, Role role, int cache_kib, const std::string& vfs)
+    : database_(path, open_flags(role), kBusyWaitMs, vfs) {
   sqlite3_extended_result_codes(handle(), 1);
   harden(handle());
   execute("PRAGMA mmap_size = 0");  // an I/O error under a mapping is a signal, not a result code

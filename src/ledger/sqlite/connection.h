@@ -12,10 +12,10 @@ namespace holdfast::ledger::sqlite {
 
 enum class Role { writer, reader };
 
-/// Used by one thread at a time. Opening throws SQLite::Exception.
+/// Used by one thread at a time. Opening throws SQLite::Exception. `vfs` empty: the real file system.
 class Connection {
  public:
-  Connection(const std::string& path, Role role, int cache_kib);
+  Connection(const std::string& path, Role role, int cache_kib, const std::string& vfs = {});
 
   /// The prepared statement for one of sql()'s texts (known by its address), made at first use.
   [[nodiscard]] Statement& statement(const std::string& text);

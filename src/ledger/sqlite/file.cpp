@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 constexpr std::size_t kHeaderBytes = 100;
+constexpr std::size_t kIdAt = 68;  // the application id's place in the header
 
 std::uint32_t big_endian(const char* bytes) {
   std::uint32_t value = 0;
@@ -132,10 +133,21 @@ Result<Header> read_header(const std::string& path) {
   const ssize_t size = read_fully(file.get(), bytes.data(), bytes.size());
   if (size < 0) return std::unexpected(storage_error(path, "cannot read the database", errno));
   if (size == 0) return Header{Header::Kind::empty, 0};
+  const std::uint32_t id = big_endian(bytes.data() + kIdAt);
   const bool ours = size == static_cast<ssize_t>(kHeaderBytes) &&
                     std::string_view(bytes.data(), kMagic.size()) == kMagic &&
-                    big_endian(bytes.data() + 68) == kApplicationId;
+                    (id == kApplicationId || id == kBackupId);
   return ours ? Header{Header::Kind::ours, big_endian(bytes.data() + 60)} : Header{Header::Kind::foreign, 0};
+}
+
+Result<void> mark_backup(const std::string& path) {
+  std::array<char, 4> id{};
+  for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<char>(kBackupId >> (24 - 8 * i));
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0) return std::unexpected(storage_error(path, "cannot open", errno));
+  if (pwrite(file.get(), id.data(), id.size(), kIdAt) != static_cast<ssize_t>(id.size()))
+    return std::unexpected(storage_error(path, "cannot mark the backup", errno));
+  return {};
 }
 
 Result<void> create_private(const std::string& path) {

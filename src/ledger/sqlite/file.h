@@ -9,6 +9,8 @@ namespace holdfast::ledger::sqlite {
 
 /// "Hold" in ASCII; marks a file as a Holdfast ledger.
 inline constexpr std::uint32_t kApplicationId = 0x486F6C64;
+/// "Holb": a backup of one, until a server adopts it. Binaries that know no better refuse it as foreign.
+inline constexpr std::uint32_t kBackupId = 0x486F6C62;
 
 /// An open file descriptor.
 class Descriptor {
@@ -45,6 +47,9 @@ struct Header {
   std::uint32_t version = 0;  // of the schema, when ours; the WAL may hold a newer one
 };
 [[nodiscard]] Result<Header> read_header(const std::string& path);
+
+/// Turns the closed database file at `path` into one that says it is a backup.
+[[nodiscard]] Result<void> mark_backup(const std::string& path);
 
 /// Creates an empty file with mode 0600 whatever the umask; an existing one is replaced.
 [[nodiscard]] Result<void> create_private(const std::string& path);

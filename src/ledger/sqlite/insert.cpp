@@ -86,6 +86,24 @@ void put_gate(Connection& connection, const RateGate& gate) {
   connection.statement(sql().put_gate).add(gate.server, gate.until, gate.hits).run();
 }
 
+void put_latencies(Connection& connection, const std::vector<LatencyRow>& rows) {
+  Instant newest{};
+  for (const LatencyRow& row : rows) {
+    newest = std::max(newest, row.slice.start);
+    Statement& statement = connection.statement(sql().put_latency)
+                               .add(row.server, row.tool, row.slice.slot, row.slice.start, row.slice.samples);
+    if (row.sized)
+      statement.add(row.sized->value, row.sized->since);
+    else
+      statement.add(std::optional<Duration>{}, std::optional<Instant>{});
+    statement.run();
+  }
+  if (rows.empty()) return;
+  connection.statement(sql().forget_latencies)
+      .add(newest - LatencyWindow::kSlices * LatencyWindow::kSlice)
+      .run();
+}
+
 void insert_audit(Connection& connection, const AuditEntry& entry) {
   connection.statement(sql().insert_audit)
       .add(entry.at, entry.who, entry.action, entry.subject, entry.why, entry.data)

@@ -16,6 +16,8 @@ void put_attempt(Connection& connection, const run::Run& run, const run::Attempt
 void insert_event(Connection& connection, const run::Run& run, const run::Event& event);
 void put_breaker(Connection& connection, const Breaker& breaker);
 void put_gate(Connection& connection, const RateGate& gate);
+/// And deletes what has left the window by then: tools that nobody calls any more leave no rows behind.
+void put_latencies(Connection& connection, const std::vector<LatencyRow>& rows);
 void insert_audit(Connection& connection, const AuditEntry& entry);
 
 }  // namespace holdfast::ledger::sqlite

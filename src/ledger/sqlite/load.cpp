@@ -61,6 +61,15 @@ void load_in_flight(Connection& connection, run::Run& run, std::vector<run::Atte
   }
 }
 
+/// A run's row is not written for each of its events.
+void load_newest_event(Connection& connection, run::Run& run) {
+  Statement& rows = connection.statement(sql().newest_event).add(run.seq);
+  const Reset reset(rows);
+  std::optional<std::int64_t> newest;
+  if (rows.row()) rows.take(newest);
+  if (newest) run.last_event = std::max(run.last_event, *newest);
+}
+
 }  // namespace
 
 void take_run(Statement& row, run::Run& out) {
@@ -77,7 +86,9 @@ void take_attempt(Statement& row, std::int64_t run_seq, run::Attempt& out) {
 
 void load_steps(Connection& connection, run::Run& run, std::vector<run::Attempt>* in_flight) {
   load_steps_with(connection, run, sql().steps, sql().writes);
-  if (!run.settled()) load_in_flight(connection, run, in_flight);
+  if (run.settled()) return;
+  load_newest_event(connection, run);
+  load_in_flight(connection, run, in_flight);
 }
 
 void load_listed_steps(Connection& connection, run::Run& run) {
@@ -131,6 +142,20 @@ std::vector<RateGate> load_gates(Connection& connection) {
   while (rows.row()) {
     RateGate& gate = out.emplace_back();
     rows.take(gate.server, gate.until, gate.hits);
+  }
+  return out;
+}
+
+std::vector<LatencyRow> load_latencies(Connection& connection) {
+  std::vector<LatencyRow> out;
+  Statement& rows = connection.statement(sql().latencies);
+  const Reset reset(rows);
+  while (rows.row()) {
+    LatencyRow& row = out.emplace_back();
+    std::optional<Duration> sized;
+    std::optional<Instant> since;
+    rows.take(row.server, row.tool, row.slice.slot, row.slice.start, row.slice.samples, sized, since);
+    if (sized && since) row.sized.emplace(*sized, *since);
   }
   return out;
 }

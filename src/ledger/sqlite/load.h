@@ -27,5 +27,6 @@ void load_listed_steps(Connection& connection, run::Run& run);
 [[nodiscard]] std::optional<run::Run> load_run(Connection& connection, std::string_view run_id);
 [[nodiscard]] std::vector<Breaker> load_breakers(Connection& connection);
 [[nodiscard]] std::vector<RateGate> load_gates(Connection& connection);
+[[nodiscard]] std::vector<LatencyRow> load_latencies(Connection& connection);
 
 }  // namespace holdfast::ledger::sqlite

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/crash_point.h"
 #include "ledger/sqlite/file.h"
 
 namespace holdfast::ledger::sqlite {
@@ -15,8 +16,10 @@ void apply(Connection& connection, const Migration& step) {
   connection.execute("BEGIN IMMEDIATE");
   try {
     connection.execute(step.sql);
-    connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+    if (connection.number("PRAGMA application_id") == 0)  // a backup's mark stays
+      connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
     connection.execute("PRAGMA user_version = " + std::to_string(step.version));
+    crash_point(CrashPoint::migrating);
     connection.execute("COMMIT");
   } catch (...) {
     if (sqlite3_get_autocommit(connection.handle()) == 0)

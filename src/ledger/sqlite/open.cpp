@@ -84,7 +84,7 @@ Result<Opened> open_prepared(const std::string& path, Lock lock, const Options& 
                              const Tuning& tuning) {
   try {
     {
-      Connection connection(path, Role::writer, 1024);
+      Connection connection(path, Role::writer, 1024, tuning.vfs);
       connection.execute(
           "PRAGMA foreign_keys = OFF");  // a migration may rebuild a table that others refer to
       migrate(connection, migrations());
@@ -110,6 +110,10 @@ Result<Opened> open_tuned(const Options& options, const Tuning& tuning) {
     return std::unexpected(ready.error());
   }
   return open_prepared(*path, std::move(*lock), options, tuning);
+}
+
+Result<Opened> open_in_vfs(const Options& options, const Tuning& tuning) {
+  return open_prepared(options.path, Lock{Descriptor{}, {}, false}, options, tuning);
 }
 
 }  // namespace holdfast::ledger::sqlite

@@ -112,7 +112,7 @@ std::unique_ptr<Connection> SqliteReader::acquire() {
     --may_open_;
   }
   try {
-    return std::make_unique<Connection>(path_, Role::reader, tuning_.reader_cache_kib);
+    return std::make_unique<Connection>(path_, Role::reader, tuning_.reader_cache_kib, tuning_.vfs);
   } catch (...) {
     give_back(nullptr);
     throw;

@@ -96,7 +96,14 @@ void add_writing(Sql& s) {
   s.insert_event = insert("events", "run_seq, seq, at, type, step, data");
   s.put_breaker = upsert("breakers", "server, tool", {}, kBreakerState);
   s.put_gate = upsert("rate_gates", "server", {}, "until, hits");
+  s.put_latency =
+      upsert("latency_windows", "server, tool, slot", {}, "start, samples, sized_deadline, sized_since");
+  s.forget_latencies = "DELETE FROM latency_windows WHERE start <= ?";
   s.insert_audit = insert("audit", "at, who, action, subject, why, data");
+  // The row that is replaced goes first, so that the new one stands behind all others.
+  s.put_answer = "INSERT OR REPLACE" +
+                 insert("cached_answers", "server, tool, arguments, answered_at, bytes, result").substr(6);
+  s.drop_answer = "DELETE FROM cached_answers WHERE seq = ?";
 }
 
 void add_runs(Sql& s) {
@@ -134,6 +141,7 @@ void add_steps(Sql& s) {
 void add_attempts(Sql& s) {
   const std::string columns = joined("step, n", kAttemptState);
   s.attempt = select(columns, "FROM attempts WHERE run_seq = ? AND step = ? AND n = ?");
+  s.newest_event = "SELECT max(seq) FROM events WHERE run_seq = ?";
   s.in_flight =
       select(columns, "FROM attempts WHERE run_seq = ? AND delivery = 'in_flight' ORDER BY step, n");
   s.attempts = select(
@@ -156,8 +164,19 @@ void add_other_reading(Sql& s) {
       rest;
   s.breakers = select(joined("server, tool", kBreakerState), "FROM breakers ORDER BY server, tool");
   s.gates = "SELECT server, until, hits FROM rate_gates ORDER BY server";
+  s.latencies =
+      "SELECT server, tool, slot, start, samples, sized_deadline, sized_since FROM latency_windows"
+      " ORDER BY server, tool, start";
   s.audit =
       "SELECT seq, at, who, action, subject, why, data FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?";
+}
+
+void add_answers(Sql& s) {
+  const std::string by_call = "FROM cached_answers WHERE server = ? AND tool = ? AND arguments = ?";
+  s.answer = select("answered_at, result", by_call);
+  s.answer_bytes = select("bytes", by_call);
+  s.answers_kept = "SELECT count(*), coalesce(sum(bytes), 0) FROM cached_answers";
+  s.oldest_answer = "SELECT seq, bytes FROM cached_answers ORDER BY seq LIMIT 1";
 }
 
 void add_pruning(Sql& s) {
@@ -184,6 +203,7 @@ Sql make_sql() {
   add_steps(s);
   add_attempts(s);
   add_other_reading(s);
+  add_answers(s);
   add_pruning(s);
   s.begin_read = "BEGIN";
   s.begin_write = "BEGIN IMMEDIATE";

@@ -57,7 +57,9 @@ struct Sql {
   // Writing.
   std::string insert_run, update_run, settle_run;
   std::string insert_step, update_step;
-  std::string put_write, put_attempt, insert_event, put_breaker, put_gate, insert_audit;
+  std::string put_write, put_attempt, insert_event, put_breaker, put_gate, put_latency,
+      forget_latencies, insert_audit;
+  std::string put_answer, drop_answer;
   // Reading. Columns come in the order of the lists above, after the key where there is one.
   std::string newest_run;                        // seq
   std::string submission;                        // run id, digest; by owner, key
@@ -66,11 +68,14 @@ struct Sql {
       list_ended_badly;                       // the same without `result`; see reader.cpp for the parameters
   std::string steps, listed_steps, one_step;  // step, fixed, state; listed: without args and result
   std::string writes, listed_writes, one_write;  // step, state; listed: without the request
+  std::string newest_event;
   std::string attempt, in_flight;                // step, n, state
   std::string attempts, attempts_of_step;        // the same, oldest first
   std::string events;                            // seq, at, type, step, data
   std::string open_unknowns, all_unknowns;       // run_seq, step, oldest first
-  std::string breakers, gates, audit;
+  std::string breakers, gates, latencies, audit;
+  std::string answer, answer_bytes;             // by server, tool, arguments: answered_at, result; bytes
+  std::string answers_kept, oldest_answer;      // rows, bytes; seq, bytes
   // Pruning.
   std::string prune_rows;   // seq, id, created_at, finished_at, ended; after a seq
   std::string prune_bytes;  // of the long texts of a run

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "core/crash_point.h"
 #include "ledger/sqlite/backup.h"
 #include "ledger/sqlite/insert.h"
 #include "ledger/sqlite/load.h"
@@ -42,7 +43,7 @@ SqliteLedger::SqliteLedger(std::string path, Lock lock, const Tuning& tuning)
     : lock_(std::move(lock)),
       path_(std::move(path)),
       tuning_(tuning),
-      connection_(path_, Role::writer, tuning.writer_cache_kib),
+      connection_(path_, Role::writer, tuning.writer_cache_kib, tuning.vfs),
       due_at_(tuning.checkpoint_frames) {
   make_durable(connection_);
   if (tuning.max_pages > 0)
@@ -59,6 +60,7 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
     std::int64_t seq = first_new;
     for (run::Run* run : batch.new_runs) run->seq = seq++;
     write(batch, first_new);
+    crash_point(CrashPoint::in_commit);
     connection_.statement(sql().commit).run();
     next_run_ = seq;
     return committed();
@@ -79,6 +81,7 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
     const std::int64_t version = connection_.number("PRAGMA user_version");
     connection_.execute("PRAGMA user_version = " + std::to_string(version));
   }
+  if (batch.adopt) connection_.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
   for (const run::Run* run : batch.new_runs) insert_run(connection_, *run);
   for (const auto& [run, step] : batch.new_steps) {
     if (stored_before(run)) insert_step(connection_, *run, step);
@@ -93,13 +96,20 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   for (const auto& [run, event] : batch.events) insert_event(connection_, *run, event);
   for (const Breaker& breaker : batch.breakers) put_breaker(connection_, breaker);
   for (const RateGate& gate : batch.gates) put_gate(connection_, gate);
+  if (!batch.answers.empty()) {
+    if (!answers_) answers_ = count_answers(connection_);
+    for (const CachedAnswer& answer : batch.answers) put_answer(connection_, answer, *answers_);
+    trim_answers(connection_, *answers_, {tuning_.max_answers, tuning_.max_answer_bytes});
+  }
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
+  put_latencies(connection_, batch.latencies);
   for (const std::int64_t seq : batch.prune) connection_.statement(sql().prune_run).add(seq).run();
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
   Error error = to_error(path_, failure, connection_.handle());
   roll_back();
+  answers_.reset();
   if (sqlite3_get_autocommit(connection_.handle()) == 0) {
     error = Error{"storage_broken", error.message + "; and the transaction cannot be rolled back", {}};
   }
@@ -139,8 +149,11 @@ Result<Ledger::Open> SqliteLedger::load_open() {
       take_run(rows, run);
       load_steps(connection_, run, &open.in_flight);
     }
+    if (connection_.number("PRAGMA application_id") == kBackupId)
+      open.restored = Instant{connection_.number("SELECT coalesce(max(at), 0) FROM events")};
     open.breakers = load_breakers(connection_);
     open.gates = load_gates(connection_);
+    open.latencies = load_latencies(connection_);
     return open;
   });
 }
@@ -172,6 +185,11 @@ Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_
     if (rows.row()) take_attempt(rows, run_seq, found.emplace());
     return found;
   });
+}
+
+Result<std::optional<CachedAnswer>> SqliteLedger::find_answer(std::string_view server, std::string_view tool,
+                                                              std::string_view arguments) {
+  return reading([&] { return load_answer(connection_, server, tool, arguments); });
 }
 
 Result<Ledger::PruneSlice> SqliteLedger::prunable(Instant ended_before, std::int64_t after_seq,
@@ -210,9 +228,11 @@ void SqliteLedger::checkpoint(int mode) {
   constexpr int kWriterWaitMs = 2'000;
   int in_wal = -1;
   int moved = -1;
+  crash_point(CrashPoint::checkpoint_begun);
   sqlite3_busy_timeout(connection_.handle(), kReaderWaitMs);
   const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, mode, &in_wal, &moved);
   sqlite3_busy_timeout(connection_.handle(), kWriterWaitMs);
+  crash_point(CrashPoint::checkpoint_done);
   if (code == SQLITE_OK && in_wal == 0) frames_ = 0;  // truncated
   frames_at_checkpoint_ = frames_;
   due_at_ = frames_ + tuning_.checkpoint_frames;

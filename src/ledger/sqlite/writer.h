@@ -6,6 +6,7 @@
 #include <string>
 
 #include "holdfast/ledger/ledger.h"
+#include "ledger/sqlite/answers.h"
 #include "ledger/sqlite/connection.h"
 #include "ledger/sqlite/file.h"
 #include "ledger/sqlite/open.h"
@@ -24,6 +25,8 @@ class SqliteLedger final : public Ledger {
   Result<std::optional<Submission>> find_submission(std::string_view owner, std::string_view key) override;
   Result<std::optional<run::Attempt>> find_attempt(std::int64_t run_seq, std::uint32_t step,
                                                    std::uint32_t n) override;
+  Result<std::optional<CachedAnswer>> find_answer(std::string_view server, std::string_view tool,
+                                                  std::string_view arguments) override;
   Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most) override;
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override;
@@ -48,6 +51,7 @@ class SqliteLedger final : public Ledger {
   std::uint64_t frames_at_checkpoint_ = 0;
   std::uint64_t due_at_ = 0;  // frames at which the next checkpoint is tried
   bool checkpoint_failing_ = false;
+  std::optional<AnswersKept> answers_;  // unknown until the first is put, and after a commit that failed
   std::optional<std::chrono::steady_clock::time_point> wal_alarmed_;  // the last line about a WAL that is too large
   std::optional<Error> broken_;  // set for good by what only a restart can mend
 };

@@ -82,7 +82,7 @@ struct Plan {
   if (getppid() != plan.parent) _exit(127);
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
-  for (const int signal : {SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaction(signal, &standard, nullptr);
+  for (const int signal : {SIGPIPE, SIGXFSZ, SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaction(signal, &standard, nullptr);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

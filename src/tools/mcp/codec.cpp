@@ -119,6 +119,14 @@ std::string discover_message(std::int64_t id) {
   return bare_request(Era::modern, id, "server/discover");
 }
 
+std::string_view alive_method(Era era) {
+  return era == Era::modern ? "server/discover" : "ping";
+}
+
+std::string alive_message(Era era, std::int64_t id) {
+  return bare_request(era, id, alive_method(era));
+}
+
 std::string initialize_message(std::int64_t id) {
   std::string out;
   json::Writer w(out);

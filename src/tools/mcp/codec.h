@@ -32,6 +32,9 @@ struct CallParts {
 };
 
 [[nodiscard]] std::string discover_message(std::int64_t id);
+/// What asks a connected server whether it lives: `server/discover`, or `ping` in the legacy era.
+[[nodiscard]] std::string_view alive_method(Era era);
+[[nodiscard]] std::string alive_message(Era era, std::int64_t id);
 [[nodiscard]] std::string initialize_message(std::int64_t id);
 [[nodiscard]] std::string initialized_message();
 /// `cursor` as the server gave it: an empty one is a cursor too.

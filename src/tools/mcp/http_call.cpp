@@ -27,6 +27,7 @@ void HttpCall::begin() {
 void HttpCall::on_connected(const Evidence* failed) {
   if (stage_ != Stage::connecting) return;
   if (failed != nullptr) return finish(*failed);
+  if (is_question()) return post();
   const bool configured = link_->server().tools.contains(call_.tool);
   ToolList& tools = link_->tools();
   const bool ask = !configured &&
@@ -73,6 +74,15 @@ void HttpCall::on_deadline() {
 void HttpCall::post() {
   used_ = link_->protocol();
   rpc_id_ = link_->next_id();
+  HttpRequest request = is_question() ? post_request(link_->server(), used_, alive_method(used_.era), {},
+                                                     alive_message(used_.era, rpc_id_))
+                                      : call_request();
+  request.fresh_connection = call_.repeat == Kind::plain;
+  stage_ = Stage::posted;
+  start(std::move(request));
+}
+
+HttpRequest HttpCall::call_request() const {
   CallParts parts{
       rpc_id_, call_.request.head.empty() ? call_.tool : call_.request.head, call_.request.body, {}, {}};
   if (call_.key_rule && call_.key_rule->place == KeyRule::Place::meta) {
@@ -84,9 +94,14 @@ void HttpCall::post() {
   if (call_.key_rule && call_.key_rule->place == KeyRule::Place::header && !call_.key.empty()) {
     request.headers.emplace_back(call_.key_rule->name, call_.key);
   }
-  request.fresh_connection = call_.repeat == Kind::plain;
-  stage_ = Stage::posted;
-  start(std::move(request));
+  return request;
+}
+
+/// Closing a legacy stream must not cancel the call: it is listened to for a while. In the modern era closing
+/// is the cancel.
+Duration HttpCall::linger() const {
+  if (is_question()) return Duration{0};
+  return is_legacy() ? std::max(kLegacyLinger, call_.linger) : call_.linger;
 }
 
 void HttpCall::resume() {
@@ -100,9 +115,7 @@ void HttpCall::resume() {
 void HttpCall::start(HttpRequest request) {
   streamed_ = false;
   request.deadline = call_.deadline;
-  // Closing a legacy stream must not cancel the call: it is listened to for a while. In the modern era
-  // closing is the cancel.
-  request.linger = is_legacy() ? std::max(kLegacyLinger, call_.linger) : call_.linger;
+  request.linger = linger();
   request.max_body_bytes = context_->catalog.config().limits.result_bytes;
   HttpCallbacks callbacks;
   const auto self = shared_from_this();
@@ -175,19 +188,18 @@ void HttpCall::on_done(HttpOutcome outcome) {
 void HttpCall::on_timeout(Evidence evidence) {
   const bool sent = evidence.phase >= Phase::tx_part;
   const bool listening = stage_ == Stage::posted || stage_ == Stage::resuming;
-  const Duration linger = is_legacy() ? std::max(kLegacyLinger, call_.linger) : call_.linger;
   evidence.failure = Failure::timeout;
   evidence.answer = Answer::none;
   if (evidence.detail.empty()) evidence.detail = "no answer before the deadline";
   if (sent && is_legacy()) send_cancelled("deadline exceeded");
-  if (!listening || !sent || linger.count() == 0 || context_->lingering >= kMaxLingering) {
+  if (!listening || !sent || linger().count() == 0 || context_->lingering >= kMaxLingering) {
     if (listening) context_->http.cancel(request_);
     return finish(std::move(evidence));
   }
   finished_ = true;
   stage_ = Stage::lingering;
   ++context_->lingering;
-  context_->http.at(call_.deadline + linger + Duration{100}, [self = shared_from_this()] {
+  context_->http.at(call_.deadline + linger() + Duration{100}, [self = shared_from_this()] {
     if (self->stage_ != Stage::lingering) return;
     self->context_->http.cancel(self->request_);
     self->over();

@@ -59,6 +59,10 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   void send_reply(const Message& request);
   void send_aside(std::string_view method, std::string body);
   [[nodiscard]] Evidence unsent(Failure failure, std::string detail) const;
+  [[nodiscard]] HttpRequest call_request() const;
+  [[nodiscard]] Duration linger() const;
+  /// No tool is called: the server is asked whether it lives.
+  [[nodiscard]] bool is_question() const { return call_.tool.empty(); }
   [[nodiscard]] bool waiting() const { return stage_ == Stage::connecting || stage_ == Stage::listing; }
   [[nodiscard]] bool is_legacy() const { return used_.era == Era::legacy; }
 

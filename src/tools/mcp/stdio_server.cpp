@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include "core/crash_point.h"
 #include "tools/mcp/http_messages.h"
 
 namespace holdfast::tools::mcp {
@@ -38,6 +39,7 @@ void StdioServer::cancel(CallId id) {
 }
 
 void StdioServer::dispatch(Flight& flight) {
+  if (flight.call.tool.empty()) return send(flight);  // only whether the server lives is asked
   const bool configured = server_->tools.contains(flight.call.tool);
   const bool ask =
       !configured &&
@@ -49,21 +51,27 @@ void StdioServer::dispatch(Flight& flight) {
 
 void StdioServer::send(Flight& flight) {
   const Call& call = flight.call;
-  if (!server_->tools.contains(call.tool) && !tools_.may_have(call.tool)) {
+  if (!call.tool.empty() && !server_->tools.contains(call.tool) && !tools_.may_have(call.tool)) {
     return finish(call.id, evidence_of(flight, Failure::not_listed, "the server does not list the tool"));
   }
   flight.rpc_id = ++last_id_;
   flight.stage = Flight::Stage::queued;
+  std::string message = message_of(flight);
+  flight.frame_bytes = message.size() + 1;
+  by_rpc_[flight.rpc_id] = call.id;
+  enqueue(std::move(message), call.id);
+}
+
+std::string StdioServer::message_of(const Flight& flight) const {
+  const Call& call = flight.call;
+  if (call.tool.empty()) return alive_message(era_, flight.rpc_id);
   CallParts parts{
       flight.rpc_id, call.request.head.empty() ? call.tool : call.request.head, call.request.body, {}, {}};
   if (call.key_rule && call.key_rule->place == KeyRule::Place::meta) {
     parts.meta_name = call.key_rule->name;
     parts.key = call.key;
   }
-  std::string message = call_message(era_, parts);
-  flight.frame_bytes = message.size() + 1;
-  by_rpc_[flight.rpc_id] = call.id;
-  enqueue(std::move(message), call.id);
+  return call_message(era_, parts);
 }
 
 /// The deadline or a cancel: says how far the call had come, and keeps an ear open for a late answer.
@@ -247,6 +255,7 @@ void StdioServer::flush() {
       Flight& flight = flights_.at(*frame.call);
       flight.sent_bytes = frame.sent;
       if (whole) flight.stage = Flight::Stage::out;
+      if (whole) crash_point(CrashPoint::frame_sent);
     }
     if (whole) frames_.pop_front();
   }

@@ -82,6 +82,7 @@ class StdioServer {
   void lost(const std::string& why);
   void dispatch(Flight& flight);
   void send(Flight& flight);
+  [[nodiscard]] std::string message_of(const Flight& flight) const;
   void enqueue(std::string message, std::optional<CallId> call);
   void flush();
   void drop_frame(CallId id);

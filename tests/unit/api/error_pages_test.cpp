@@ -13,10 +13,10 @@ std::string text_of(const std::filesystem::path& path) {
   return out.str();
 }
 
-/// Codes as the layers that answer requests write them: `Error{"code"`, `refuse(404, "code"` and
+/// Codes as the layers that answer requests write them: `Error{"code"`, `refuse(404, "code"`, `refused("code"` and
 /// `fault("code"`.
 std::set<std::string> codes_in_sources() {
-  const std::regex written(R"#((?:Error\{|refuse\(\d+, |fault\()"([a-z_]+)")#");
+  const std::regex written(R"#((?:Error\{|refuse\(\d+, |fault\(|refused\()"([a-z_]+)")#");
   std::set<std::string> codes;
   for (const char* layer : {"api", "http", "run", "engine"}) {
     for (const auto& entry :

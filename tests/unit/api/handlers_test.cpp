@@ -10,6 +10,7 @@
 #include "api/hub.h"
 #include "api/later.h"
 #include "api/metrics.h"
+#include "api/render.h"
 #include "api/routes.h"
 
 using namespace holdfast;
@@ -85,7 +86,7 @@ struct FakeCommands final : api::Commands {
   engine::Engine::Verdict verdict;
   std::string owner = "nobody asked", forced;
   int calls = 0;
-  bool is_ready = true, is_slow = false;
+  bool is_ready = true, has_storage = true, is_slow = false;
   engine::Answer<engine::Submitted> later;
 
   void submit(run::Run run, engine::Answer<engine::Submitted> answer) override {
@@ -128,6 +129,7 @@ struct FakeCommands final : api::Commands {
     return Breaker{.server = server, .tool = tool};
   }
   [[nodiscard]] bool ready() const override { return is_ready; }
+  [[nodiscard]] bool storage_ok() const override { return has_storage; }
   [[nodiscard]] Result<void> backup(const std::string&) override {
     ++calls;
     return done;
@@ -153,7 +155,9 @@ struct World {
   tools::Catalog catalog{config()};
   api::MetricsRegistry metrics{clock};
   api::KnownRuns known;
-  api::Service service{clock, commands, reader, known, catalog, metrics};
+  engine::Latencies latencies;
+  api::LargeAnswers large;
+  api::Service service{clock, commands, reader, known, large, catalog, metrics, latencies};
   FakeServer server;
   std::any state;
   std::vector<std::string> watched;
@@ -326,6 +330,29 @@ TEST_CASE("a run is waited for until it settles, needs a person, or the wait is 
   CHECK(std::holds_alternative<http::Response>(world.call("GET", "/v1/runs/{id}", request)));
 }
 
+TEST_CASE("while the ledger can't be written an open run is shown as waiting for storage") {
+  World world;
+  const std::string held = R"("waiting":{"for":"storage","until":null})";
+  world.commands.has_storage = false;
+  for (const auto status : {run::RunStatus::queued, run::RunStatus::running, run::RunStatus::waiting}) {
+    world.run().status = status;
+    const auto shown = world.answer("GET", "/v1/runs/{id}", world.request());
+    CHECK(says(shown, R"("status":"waiting")"));
+    CHECK(says(shown, held));
+    CHECK(says(shown, R"("settled":false)"));
+  }
+  for (const auto status : {run::RunStatus::unknown, run::RunStatus::succeeded, run::RunStatus::cancelled}) {
+    world.run().status = status;
+    CHECK_FALSE(says(world.answer("GET", "/v1/runs/{id}", world.request()), held));
+  }
+  world.run().status = run::RunStatus::running;
+  auto poll = world.request();
+  poll.query.emplace("wait", "30s");
+  CHECK(std::holds_alternative<http::Park>(world.call("GET", "/v1/runs/{id}", poll)));  // it ends by itself
+  world.commands.has_storage = true;
+  CHECK_FALSE(says(world.answer("GET", "/v1/runs/{id}", world.request()), held));
+}
+
 TEST_CASE("a client token lists and cancels its own runs only") {
   World world;
   auto request = world.request({});
@@ -456,6 +483,30 @@ TEST_CASE("a circuit is forced with a reason") {
   CHECK(says(world.answer("POST", "/v1/breakers/{server}/close",
                           world.request({{"server", "api"}}, R"({"reason":"x","for":"1h"})")),
              "unknown_member"));
+}
+
+TEST_CASE("tools show what was measured, what is in force, and a suggestion") {
+  World world;
+  const auto entry = [&] { return world.answer("GET", "/v1/tools", world.request({})).body; };
+  const ToolPolicy policy = world.catalog.find("api", "w")->policy;
+  CHECK(entry().find(R"("samples":0,"timeouts":0,"p50_ms":null,"p95_ms":null,"p99_ms":null,"suggested_deadline_ms":null,"measured":false)") !=
+        std::string::npos);
+  CHECK(entry().find(R"("deadline_ms":3000,"sized":null)") != std::string::npos);
+  for (int i = 0; i < 995; ++i)
+    world.latencies.add(policy, Sample::answered, Duration{20 + i % 2}, world.clock.now());
+  for (int i = 0; i < 5; ++i) world.latencies.add(policy, Sample::gave_up, Duration{3'000}, world.clock.now());
+  world.latencies.add(policy, Sample::none, Duration{3'000}, world.clock.now());
+  CHECK(entry().find(R"("samples":1000,"timeouts":5,"p50_ms":21,"p95_ms":21,"p99_ms":21,"suggested_deadline_ms":100,"measured":true)") !=
+        std::string::npos);
+
+  tools::ToolConfig tool;
+  tool.policy = policy;
+  tool.policy.sized = AutoDeadline{.percentile = 99.9, .factor = 1.5};
+  std::string text;
+  json::Writer w(text);
+  api::render_tool(w, tool, {}, {Duration{30'000}, false});
+  CHECK(text.find(R"("deadline_ms":30000,"sized":{"percentile":99.9,"factor":1.5,"floor_ms":1000,"ceiling_ms":30000,"samples_needed":10000,"from_samples":false})") !=
+        std::string::npos);
 }
 
 TEST_CASE("health is always there, readiness is the engine's word, and tools never called are marked") {

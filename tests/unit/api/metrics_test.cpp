@@ -1,6 +1,9 @@
 #include "api/metrics.h"
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <sstream>
 
 using namespace holdfast;
 
@@ -44,6 +47,59 @@ TEST_CASE("metrics carry the contract's names and labels") {
   CHECK(has(text, "holdfast_oldest_attempt_seconds 0"));
   CHECK(has(text, "holdfast_last_progress_seconds 1"));
   CHECK(has(text, "holdfast_wal_bytes 4096"));
+}
+
+TEST_CASE("each metric of the contract is there, with exactly its labels, after what touches it") {
+  FixedClock clock;
+  api::MetricsRegistry metrics(clock);
+  metrics.attempt_finished("api", "w", AttemptClass::timeout, 0.3, true);
+  for (const auto status : {run::RunStatus::succeeded, run::RunStatus::failed, run::RunStatus::cancelled})
+    metrics.run_settled(status);
+  metrics.retried(Reason::none, "timeout");
+  metrics.retry_budget_exhausted();
+  metrics.late_answer();
+  metrics.fallback("api", "r");
+  metrics.circuit("api", "w", BreakerState::half_open, false);
+  metrics.committed(0.004, 3);
+  metrics.gauges({}, 0, std::nullopt, std::nullopt, Instant{99'000}, 4096);
+  std::map<std::string, std::set<std::string>> seen;
+  std::istringstream lines(metrics.text());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    std::string name = line.substr(0, line.find_first_of("{ "));
+    for (const char* suffix : {"_bucket", "_sum", "_count"})
+      if (name.ends_with(suffix)) name.resize(name.size() - std::string_view(suffix).size());
+    std::string labels;
+    if (line.find('{') != std::string::npos)
+      for (auto at = line.find('{') + 1; at != std::string::npos && line[at - 1] != '}';) {
+        const auto end = line.find('=', at);
+        const auto label = line.substr(at, end - at);
+        if (label != "le") labels += (labels.empty() ? "" : ",") + label;
+        at = line.find_first_of(",}", line.find('"', end + 2)) + 1;
+      }
+    seen[name].insert(labels);
+  }
+  const std::map<std::string, std::set<std::string>> contract{
+      {"holdfast_runs_total", {"status"}},
+      {"holdfast_runs_open", {"status"}},
+      {"holdfast_attempts_total", {"class,server,tool"}},
+      {"holdfast_tool_timeouts_total", {"server,tool"}},
+      {"holdfast_call_seconds", {"server,tool"}},
+      {"holdfast_circuit_open_total", {"server,tool"}},
+      {"holdfast_circuit_state", {"server,tool"}},
+      {"holdfast_unknown_writes", {""}},
+      {"holdfast_oldest_unknown_seconds", {""}},
+      {"holdfast_oldest_attempt_seconds", {""}},
+      {"holdfast_last_progress_seconds", {""}},
+      {"holdfast_retries_total", {"reason"}},
+      {"holdfast_retry_budget_exhausted_total", {""}},
+      {"holdfast_late_answers_total", {""}},
+      {"holdfast_fallbacks_total", {"server,tool"}},
+      {"holdfast_ledger_commit_seconds", {""}},
+      {"holdfast_ledger_batch_size", {""}},
+      {"holdfast_wal_bytes", {""}},
+  };
+  CHECK(seen == contract);
 }
 
 TEST_CASE("tool names that submitters make up do not grow the metrics without end") {

@@ -6,7 +6,6 @@
 
 #include "api/base64url.h"
 #include "api/cursor.h"
-#include "api/latency.h"
 #include "api/status.h"
 
 using namespace holdfast;
@@ -113,25 +112,10 @@ TEST_CASE("deadlines are spans or instants that are still to come") {
 TEST_CASE("codes have their status, and every other is bad input") {
   CHECK(api::status_of("run_not_found") == 404);
   CHECK(api::status_of("already_resolved") == 409);
+  CHECK(api::status_of("step_in_flight") == 409);
+  CHECK(api::status_of("unknown_write") == 409);
   CHECK(api::status_of("key_reused") == 422);
   CHECK(api::status_of("overloaded") == 503);
   CHECK(api::status_of("storage_full") == 507);
   CHECK(api::status_of("bad_submission") == 400);
-}
-
-TEST_CASE("latencies keep a window, and suggest a deadline once there is enough to go by") {
-  api::Latencies latencies;
-  CHECK(latencies.summary("api", "w").samples == 0);
-  for (int i = 1; i <= 19; ++i) latencies.add("api", "w", i / 100.0);
-  CHECK_FALSE(latencies.summary("api", "w").suggested_deadline_ms.has_value());
-  for (int i = 20; i <= 100; ++i) latencies.add("api", "w", i / 100.0);
-  const auto summary = latencies.summary("api", "w");
-  CHECK(summary.samples == 100);
-  CHECK(summary.p50_ms == 500);
-  CHECK(summary.p95_ms == 950);
-  CHECK(summary.p99_ms == 990);
-  CHECK(summary.suggested_deadline_ms == 1500);
-  for (int i = 0; i < 600; ++i) latencies.add("api", "w", 0.001);
-  CHECK(latencies.summary("api", "w").p99_ms == 1);
-  CHECK(api::suggest_deadline_ms(1) == 100);
 }

@@ -228,3 +228,12 @@ TEST_CASE("what tools say cannot write to the terminal") {
   table.print(out);
   CHECK(out.str() == "A    LONG\näöü  -\n");
 }
+
+TEST_CASE("a kill point is refused without the flag that allows it, and when it names no place") {
+  const Ran refused = run({"serve", "--config", "/nowhere.yaml"}, {{"HOLDFAST_CRASH_AT", "committed:1"}});
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("--allow-crash-points") != std::string::npos);
+  const Ran unknown = run({"serve", "--config", "/nowhere.yaml", "--allow-crash-points"}, {{"HOLDFAST_CRASH_AT", "lunch:1"}});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err.find("before_absorb") != std::string::npos);
+}

@@ -46,10 +46,10 @@ class NoMetrics final : public engine::Metrics {
  public:
   void attempt_finished(std::string_view, std::string_view, AttemptClass, double, bool) override {}
   void run_settled(run::RunStatus) override {}
-  void retried(Reason, std::string_view) override {}
+  void retried(Reason, std::string_view why) override { retries.emplace_back(why); }
   void retry_budget_exhausted() override {}
   void late_answer() override { ++late_answers; }
-  void fallback(std::string_view, std::string_view) override {}
+  void fallback(std::string_view, std::string_view) override { ++fallbacks; }
   void circuit(std::string_view, std::string_view, BreakerState, bool) override {}
   void committed(double, std::size_t) override { ++commits; }
   void gauges(const engine::RunsByStatus& o, std::uint64_t unknown, std::optional<Instant>,
@@ -57,7 +57,8 @@ class NoMetrics final : public engine::Metrics {
     open = o;
     unknown_writes = unknown;
   }
-  int commits = 0, late_answers = 0;
+  int commits = 0, late_answers = 0, fallbacks = 0;
+  std::vector<std::string> retries;
   engine::RunsByStatus open;
   std::uint64_t unknown_writes = 0;
 };
@@ -88,6 +89,10 @@ class SwitchLedger final : public ledger::Ledger {
                                                    std::uint32_t n) override {
     return inner_.find_attempt(r, s, n);
   }
+  Result<std::optional<ledger::CachedAnswer>> find_answer(std::string_view s, std::string_view t,
+                                                          std::string_view a) override {
+    return inner_.find_answer(s, t, a);
+  }
   Result<PruneSlice> prunable(Instant before, std::int64_t after, std::uint32_t most) override {
     return inner_.prunable(before, after, most);
   }
@@ -114,13 +119,13 @@ servers:
 /// One life of the product without sockets and threads.
 struct Life {
   explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100,
-                const std::string& config_text = kConfig)
+                const std::string& yaml = kConfig)
       : clock(clock_) {
     auto db = ledger::open_sqlite({(folder / "holdfast.db").string(), 1, true});
     if (!db) FAIL(db.error().message);
     opened = std::move(*db);
     ledger.emplace(*opened.ledger);
-    std::ofstream(folder / "c.yaml") << config_text;
+    std::ofstream(folder / "c.yaml") << yaml;
     auto config = tools::load_config((folder / "c.yaml").string(),
                                      [](const std::string&) -> const char* { return nullptr; });
     if (!config) FAIL(config.error().message);

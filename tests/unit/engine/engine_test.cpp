@@ -80,6 +80,28 @@ TEST_CASE(
   CHECK(life.stored(keyed).retry_spent == 1);
 }
 
+TEST_CASE("a repeat is counted by how the call before it ended, also when that was in an earlier life") {
+  Folder folder;
+  HandClock clock;
+  {
+    Life life(folder.path, clock);
+    REQUIRE(life.submit({"read"}).has_value());
+    Evidence refused;
+    refused.phase = Phase::tcp;
+    refused.failure = Failure::connect;
+    life.answer(life.transport.calls.at(0), refused);
+    CHECK(life.metrics.retries.empty());
+    clock.at = clock.at + Duration{1'000};
+    (void)life.engine->turn();
+    CHECK(life.metrics.retries == std::vector<std::string>{"connect"});
+    life.answer(life.transport.calls.at(1), lost());
+  }
+  clock.at = clock.at + Duration{10'000};
+  Life life(folder.path, clock);
+  (void)life.engine->turn();
+  CHECK(life.metrics.retries == std::vector<std::string>{"reset"});
+}
+
 TEST_CASE("a deadline does not start anew with the process") {
   Folder folder;
   HandClock clock;

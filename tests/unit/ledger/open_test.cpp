@@ -241,6 +241,34 @@ TEST_CASE("a backup is a whole ledger of its own, and never takes another file's
   put_run(restored, 22);
 }
 
+TEST_CASE("a backup says that it is one until a batch adopts it, also across a migration") {
+  const Folder folder;
+  const std::string copy = folder / "copy.db";
+  {
+    Opened db = open_or_fail(folder.database());
+    put_run(db, 1);
+    REQUIRE(db.ledger->backup(copy));
+    CHECK_FALSE(value_of(db.ledger->load_open()).restored);
+  }
+  {
+    sqlite::Connection connection(copy, sqlite::Role::writer, 256);
+    const auto next = sqlite::Migration{sqlite::newest_version() + 1, "next", "CREATE TABLE next (x)"};
+    sqlite::migrate(connection, std::array{next});
+    CHECK(connection.number("PRAGMA application_id") == sqlite::kBackupId);
+    connection.execute("DROP TABLE next");
+    connection.execute("PRAGMA user_version = " + std::to_string(sqlite::newest_version()));
+  }
+  for (const bool first : {true, false}) {
+    Opened db = open_or_fail(copy);
+    CHECK(value_of(db.ledger->load_open()).restored.has_value() == first);
+    Batch batch;
+    batch.adopt = true;
+    CHECK_FALSE(batch.empty());
+    commit_or_fail(*db.ledger, batch);
+    CHECK_FALSE(value_of(db.ledger->load_open()).restored);
+  }
+}
+
 // HOLDFAST_WRITE_SCHEMA=1 unit_ledger "[schema]" writes schema/ledger.sql anew.
 TEST_CASE("schema/ledger.sql is what the migrations produce", "[schema]") {
   const Folder folder;

@@ -334,6 +334,23 @@ TEST_CASE("events come back in order, each with a type that outlives them") {
   CHECK(value_of(db.reader->events(run.seq, 2, 3)).size() == 3);
 }
 
+TEST_CASE("an open run goes on counting its events where their rows end, whenever its own row was written") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  run::Run run = small_run(1);
+  Batch batch;
+  batch.new_runs = {&run};
+  commit_or_fail(*db.ledger, batch);
+  batch.clear();
+  for (int i = 0; i < 3; ++i)
+    batch.events.emplace_back(&run, run::Event{.seq = ++run.last_event, .type = "step.waiting"});
+  commit_or_fail(*db.ledger, batch);
+  CHECK(value_of(db.ledger->load(run.id))->last_event == run.last_event);
+  const Ledger::Open open = value_of(db.ledger->load_open());
+  REQUIRE(open.runs.size() == 1);
+  CHECK(open.runs[0].last_event == run.last_event);
+}
+
 TEST_CASE("breakers and gates come back and are replaced") {
   const Folder folder;
   Opened db = open_or_fail(folder.database());
@@ -370,6 +387,40 @@ TEST_CASE("breakers and gates come back and are replaced") {
     CHECK(std::tie(open.gates[0].server, open.gates[0].until, open.gates[0].hits) ==
           std::tie(g.server, g.until, g.hits));
   }));
+}
+
+TEST_CASE("slices of service times come back, and a new day takes the place of the one eight days older") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  const auto put = [&](LatencyRow row) {
+    Batch batch;
+    batch.latencies = {std::move(row)};
+    CHECK_FALSE(batch.empty());
+    commit_or_fail(*db.ledger, batch);
+  };
+  const SizedDeadline sized{Duration{1'500}, Instant{77}};
+  put({"crm", "search", {.slot = 3, .start = Instant{300}, .samples = "5:1"}, std::nullopt});
+  put({"crm", "search", {.slot = 3, .start = Instant{1'100}, .samples = "7:2 90:0:1"}, sized});
+  put({"crm", "search", {.slot = 2, .start = Instant{1'000}, .samples = ""}, std::nullopt});
+  put({"crm", "note", {.slot = 3, .start = Instant{1'100}, .samples = "1:1"}, std::nullopt});
+  db = {};
+  db = open_or_fail(folder.database());
+  const auto rows = value_of(db.ledger->load_open()).latencies;
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].tool == "note");
+  CHECK(rows[1].slice.start == Instant{1'000});
+  CHECK(rows[1].slice.samples.empty());
+  CHECK_FALSE(rows[1].sized);
+  CHECK(std::tie(rows[2].server, rows[2].tool, rows[2].slice.slot, rows[2].slice.samples) ==
+        std::tuple("crm", "search", 3u, "7:2 90:0:1"));
+  CHECK(rows[2].slice.start == Instant{1'100});
+  CHECK(rows[2].sized == sized);
+  // Eight days later nothing of these is in any window.
+  put({"crm", "new", {.slot = 0, .start = Instant{1'050} + LatencyWindow::kSlices * LatencyWindow::kSlice}, {}});
+  const auto left = value_of(db.ledger->load_open()).latencies;
+  CHECK(left.size() == 3);
+  CHECK(left[1].slice.start == Instant{1'100});
+  CHECK(left[2].slice.start == Instant{1'100});
 }
 
 TEST_CASE("audit entries come back, newest first, page by page") {

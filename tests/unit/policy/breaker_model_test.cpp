@@ -70,7 +70,9 @@ struct History {
     if (b.generation != before.generation) RC_ASSERT(changed);
     if (call.probe) {
       RC_ASSERT(b.state != BreakerState::half_open);
-      RC_ASSERT((b.state == BreakerState::closed) == (outcome == Outcome::success));
+      RC_ASSERT((b.state == BreakerState::closed) ==
+                (outcome == Outcome::success || outcome == Outcome::alive));
+      RC_ASSERT(outcome != Outcome::alive || b.consecutive + 1 == rule.consecutive_failures);
     } else if (before.state == BreakerState::closed && b.state == BreakerState::closed) {
       RC_ASSERT(b.consecutive == (outcome == Outcome::failure   ? before.consecutive + 1
                                   : outcome == Outcome::success ? 0
@@ -82,15 +84,24 @@ struct History {
     }
   }
 
-  /// From wherever it stands, a caller that may probe passes as soon as the breaker said it may ask again.
+  /// The process ends: nothing that was out can come back, and a probe's slot is free again.
+  void restart() {
+    calls.clear();
+    if (b.state == BreakerState::half_open) b.probe_until.reset();
+  }
+
+  /// From wherever it stands, a caller that may probe passes as soon as the breaker said it may ask again, and
+  /// that is within one cool-down and a probe's lease.
   void never_wedged() const {
     auto copy = b;
     if (copy.forced_open && !copy.until) return;
+    const auto latest = now + rule.max_cooldown + Duration{700};
     auto at = now;
     for (int asked = 0; asked < 3; ++asked) {
       const auto a = admit(copy, rule, at, at + Duration{700}, true);
       if (a.pass != Pass::no) return;
       RC_ASSERT(a.until.has_value());
+      RC_ASSERT(*a.until <= latest);
       at = *a.until;
     }
     RC_FAIL("wedged");
@@ -111,9 +122,11 @@ TEST_CASE("one probe at a time, never wedged, nothing counted twice, whatever ha
       } else if (what < 75 && !h.calls.empty()) {
         const auto which = *rc::gen::inRange<std::size_t>(0, h.calls.size());
         h.tell(which, *rc::gen::weightedElement<Outcome>(
-                          {{5, Outcome::failure}, {3, Outcome::success}, {1, Outcome::neutral}}));
-      } else if (what < 94) {
+                          {{6, Outcome::failure}, {3, Outcome::success}, {1, Outcome::neutral}, {1, Outcome::alive}}));
+      } else if (what < 92) {
         h.now = h.now + Duration{*rc::gen::inRange(0, 1'500)};
+      } else if (what < 94) {
+        h.restart();
       } else if (what < 96) {
         force_open(h.b, "ops", "why", std::nullopt, h.now);
       } else if (what < 98) {

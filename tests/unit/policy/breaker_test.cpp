@@ -152,6 +152,81 @@ TEST_CASE("results of older generations change nothing, in any state") {
   }
 }
 
+TEST_CASE("every outcome, in every state, of every generation") {
+  enum class Stand { closed, striking, open, half_open, lease_over, restarted, forced };
+  struct Case {
+    Stand stand;
+    // What becomes of the state by success, failure, neutral and alive of the present generation.
+    std::array<BreakerState, 4> becomes;
+    bool settles;  // the outcome is looked at
+  };
+  using S = BreakerState;
+  const Case cases[] = {
+      {Stand::closed, {S::closed, S::closed, S::closed, S::closed}, true},
+      {Stand::striking, {S::closed, S::open, S::closed, S::closed}, true},
+      {Stand::open, {S::open, S::open, S::open, S::open}, false},
+      {Stand::half_open, {S::closed, S::open, S::open, S::closed}, true},
+      {Stand::lease_over, {S::closed, S::open, S::open, S::closed}, true},  // late, and nobody has come since
+      {Stand::restarted, {S::closed, S::open, S::open, S::closed}, true},
+      {Stand::forced, {S::open, S::open, S::open, S::open}, false},
+  };
+  constexpr std::array kOutcomes{Outcome::success, Outcome::failure, Outcome::neutral, Outcome::alive};
+  for (const Case& c : cases) {
+    for (std::size_t o = 0; o < kOutcomes.size(); ++o) {
+      for (const int age : {-1, 0, 1}) {
+        CAPTURE(static_cast<int>(c.stand), o, age);
+        Fixture f;
+        if (c.stand != Stand::closed && c.stand != Stand::striking) f.trip();
+        if (c.stand == Stand::striking)
+          for (int i = 0; i < 2; ++i) (void)f.tell(1, Outcome::failure);
+        if (c.stand >= Stand::half_open && c.stand <= Stand::restarted) (void)f.probe();
+        if (c.stand == Stand::lease_over) f.now = f.now + kLease;
+        if (c.stand == Stand::restarted) f.b.probe_until.reset();
+        if (c.stand == Stand::forced) force_open(f.b, "ops", "why", std::nullopt, f.now);
+        const Breaker before = f.b;
+        const bool changed = f.tell(before.generation + static_cast<std::uint64_t>(age), kOutcomes[o]);
+        const bool moves = age == 0 && f.b.state != before.state;
+        CHECK(f.b.state == (age == 0 ? c.becomes[o] : before.state));
+        CHECK(f.b.generation == before.generation + (moves ? 1 : 0));
+        if (moves) {
+          CHECK(changed);
+          CHECK_FALSE(f.b.probe_until);
+        }
+        if (age != 0 || !c.settles) {
+          CHECK_FALSE(changed);
+          CHECK(f.b.consecutive == before.consecutive);
+          CHECK(f.b.window_calls == before.window_calls);
+          CHECK(f.b.cooldown == before.cooldown);
+          CHECK(f.b.until == before.until);
+        }
+        // Whatever came of it, a failed probe waits longer, and every other one is possible again at once.
+        if (age == 0 && c.stand == Stand::half_open && kOutcomes[o] == Outcome::failure)
+          CHECK(*f.b.until - f.now == Duration{2'000});
+        if (age == 0 && c.stand == Stand::half_open && kOutcomes[o] == Outcome::neutral)
+          CHECK(f.ask().pass == Pass::probe);
+      }
+    }
+  }
+}
+
+TEST_CASE("closed by another call than its own it is on probation until its own has answered") {
+  Fixture f;
+  f.trip();
+  (void)f.tell(f.probe(), Outcome::failure);  // 2 s
+  CHECK(f.tell(f.probe(), Outcome::alive));
+  CHECK(f.b.state == BreakerState::closed);
+  CHECK(f.ask().pass == Pass::yes);
+  CHECK_FALSE(f.tell(f.b.generation, Outcome::alive));
+  CHECK(f.tell(f.b.generation, Outcome::failure));
+  CHECK(f.b.state == BreakerState::open);
+  CHECK((*f.b.until - f.now).count() == 4'000);
+  CHECK(f.tell(f.probe(), Outcome::alive));
+  CHECK(f.tell(f.b.generation, Outcome::success));
+  CHECK_FALSE(f.tell(f.b.generation, Outcome::success));
+  f.trip();
+  CHECK((*f.b.until - f.now).count() == 1'000);
+}
+
 TEST_CASE("a neutral outcome while closed says nothing") {
   Fixture f;
   (void)f.tell(1, Outcome::failure);

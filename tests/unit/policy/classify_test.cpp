@@ -88,6 +88,7 @@ TEST_CASE("refusals loosen an ambiguous status for every kind and nothing else")
 TEST_CASE("a 503 with a time strikes the gate too") {
   CHECK(plain(http(503, "", "5")).strikes.gate);
   CHECK_FALSE(plain(http(503)).strikes.gate);
+  for (const auto* header : {"0", "-1", "soon"}) CHECK_FALSE(plain(http(503, "", header)).strikes.gate);
   CHECK(plain(http(503, "", "5")).action == Action::unknown);
 }
 

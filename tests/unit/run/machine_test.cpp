@@ -396,3 +396,20 @@ TEST_CASE("a read that a shutdown ended leaves again and counts against nothing"
   (void)d.go();
   CHECK(d.run.status == run::RunStatus::succeeded);
 }
+
+TEST_CASE("a verdict's deadline never takes back time from a call that another verdict has sent") {
+  Driven d = write_run(false, 2);
+  d.run.steps[1].spec.after.clear();
+  auto sent = d.go();
+  REQUIRE(sent.size() == 2);
+  for (run::Attempt& attempt : sent) d.absorb(attempt, broke(Failure::connection_lost, Phase::tx_all));
+  (void)d.go();
+  d.now = d.run.deadline + Duration{1};
+  REQUIRE(rule(d, run::Resolution::not_landed, d.now + Duration{60'000}));
+  const auto again = d.go();
+  REQUIRE(again.size() == 1);
+  const Instant given = d.run.deadline;
+  auto t = d.turn();
+  REQUIRE(run::resolve(t, 1, {run::Resolution::not_landed, "", "seen at the tool", "ops", d.now + Duration{10}}));
+  CHECK(d.run.deadline == given);
+}

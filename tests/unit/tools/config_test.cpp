@@ -124,6 +124,49 @@ TEST_CASE("the rules of a tool are its own, its server's or the defaults, and sa
   CHECK(charge.backoff.cap == Duration{3000});
 }
 
+TEST_CASE("a deadline may be sized; its fields come from the tool, its server, the defaults") {
+  const auto c = load_text(R"(
+defaults: {deadline: {auto: {percentile: 95}}}
+servers:
+  api:
+    http: {base_url: "http://127.0.0.1:1"}
+    deadline: {auto: {factor: 2, floor: 100ms, ceiling: 500ms}}
+    tools:
+      own: {effect: read, deadline: {auto: {ceiling: 90s}}, request: {method: GET, path: /a}}
+      fixed: {effect: read, deadline: 4s, request: {method: GET, path: /b}}
+      servers: {effect: read, request: {method: GET, path: /c}}
+      plain: {request: {method: POST, path: /d}}
+  other: {mcp: {url: "http://127.0.0.1:1/mcp"}, tools: {t: {}, low: {deadline: {auto: {ceiling: 200ms}}}}}
+)");
+  INFO((c ? "" : c.error().message));
+  REQUIRE(c);
+  const auto& tools = c->servers.at("api").tools;
+  const auto& own = tools.at("own").policy;
+  REQUIRE(own.sized);
+  CHECK(own.sized->percentile == 95);
+  CHECK(own.sized->factor == 2);
+  CHECK(own.sized->floor == Duration{100});
+  CHECK(own.sized->ceiling == Duration{90'000});
+  CHECK(own.deadline == Duration{90'000});
+  CHECK_FALSE(tools.at("fixed").policy.sized);
+  CHECK(tools.at("fixed").policy.deadline == Duration{4'000});
+  CHECK(tools.at("servers").policy.deadline == Duration{500});
+  CHECK(c->servers.at("other").fallback_tool.policy.sized->factor == 1.5);
+  CHECK(c->servers.at("other").tools.at("low").policy.sized->floor == Duration{200});
+  const std::string text = describe(*c);
+  for (const char* line :
+       {"api.own  deadline  auto: p95 times 2, from 100ms to 90s; 90s until 200 calls are measured  (tool)\n",
+        "api.servers  deadline  auto: p95 times 2, from 100ms to 500ms; 500ms until 200 calls are measured  "
+        "(server)\n",
+        "api.plain  deadline  auto: p95 times 2, from 100ms to 500ms; 500ms until 1000 calls are measured; a "
+        "plain write, so twice that and p99 at least  (server)\n",
+        "api.fixed  deadline  4s  (tool)\n",
+        "defaults  deadline  auto: p95 times 1.5, from 1s to 30s; 30s until 200 calls are measured\n"}) {
+    INFO(line << "\nin\n" << text);
+    CHECK(text.find(line) != std::string::npos);
+  }
+}
+
 TEST_CASE("what a tool's file says about proof arrives as JSON text") {
   const Config c = whole();
   const auto& note = c.servers.at("crm").tools.at("post_note").policy;

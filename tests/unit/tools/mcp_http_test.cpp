@@ -233,6 +233,37 @@ TEST_CASE("handshake failures are never-sent, within the deadline, and the next 
   }
 }
 
+TEST_CASE("whether a server lives is asked in the words of its era, without a tool and without its list") {
+  for (const Era era : {Era::legacy, Era::modern}) {
+    INFO(static_cast<int>(era));
+    Fixture f(era);
+    f.before = [&](Exchange& x) {
+      if (!x.says("\"ping\"")) return false;
+      CHECK(x.header("mcp-session-id") == "s-1");
+      f.say(x, "{}");
+      return true;
+    };
+    for (int i = 0; i < 2; ++i) {
+      const Evidence e = f.run(Duration{1000}, "");
+      CHECK(e.failure == Failure::none);
+      CHECK(e.answer == Answer::result);
+    }
+    CHECK(f.http.of("ping").size() == (era == Era::legacy ? 2 : 0));
+    CHECK(f.http.of("server/discover").size() == (era == Era::legacy ? 1 : 3));
+    CHECK(f.http.of("tools/list").empty());
+    CHECK(f.http.of("tools/call").empty());
+  }
+}
+
+TEST_CASE("a server that does not answer whether it lives is not listened to any longer") {
+  Fixture f;
+  f.before = [](Exchange& x) { return x.says("\"ping\""); };
+  CHECK(f.run(Duration{1000}, "").failure == Failure::timeout);
+  f.http.advance(Duration{60'000});
+  CHECK(f.sink.late_answers.empty());
+  CHECK(f.run().answer == Answer::result);
+}
+
 TEST_CASE("a connect that is refused for its credentials or its rate is the call's own refusal") {
   for (const int status : {401, 403, 429}) {
     INFO(status);

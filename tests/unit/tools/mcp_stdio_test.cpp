@@ -134,6 +134,20 @@ TEST_CASE("stdio servers of each era are greeted in their own way") {
   }
 }
 
+TEST_CASE("a stdio server is asked whether it lives, also when that starts it") {
+  for (const std::string mode : {"legacy", "modern"}) {
+    INFO(mode);
+    Fixture f(mode);
+    CHECK(f.run("").failure == Failure::none);
+    CHECK(f.run("").failure == Failure::none);
+    CHECK(f.count_seen("ping") == (mode == "legacy" ? 2 : 0));
+    CHECK(f.count_seen("server/discover") == (mode == "legacy" ? 1 : 3));
+    CHECK(f.count_seen("tools/list") == 0);
+  }
+  Fixture f("legacy");
+  CHECK(f.run("", Duration{30'000}, "{}", "none").failure == Failure::process_start);
+}
+
 TEST_CASE("one process serves many calls, and what is no message is skipped") {
   Fixture f("legacy");
   const std::int64_t pid = f.pid();

@@ -1,0 +1,210 @@
+// The simulated disk and the real ledger on it.
+#include <catch2/catch.hpp>
+
+#include "support/sim_vfs.h"
+
+namespace holdfast::sim {
+namespace {
+
+run::Run small_run(int n) {
+  const std::string digits = std::to_string(n);
+  run::Run run;
+  run.id = "run_" + std::string(26 - digits.size(), '0') + digits;
+  run.submit_digest = std::string(64, 'a');
+  run.created_at = Instant{1'800'000'000'000};
+  run.deadline = run.created_at + Duration{60'000};
+  run::Step& step = run.steps.emplace_back();
+  step.spec.id = "s";
+  step.spec.server = "api";
+  step.spec.tool = "tool";
+  step.target = "api/tool";
+  return run;
+}
+
+Result<ledger::Committed> put_run(ledger::Ledger& ledger, int n) {
+  run::Run run = small_run(n);
+  ledger::Batch batch;
+  batch.new_runs.push_back(&run);
+  return ledger.commit(batch);
+}
+
+bool has_run(ledger::Opened& opened, int n) {
+  auto found = opened.reader->run(small_run(n).id);
+  if (!found) FAIL(found.error().message);
+  return found->has_value();
+}
+
+ledger::Opened open_or_fail(Vfs& vfs) {
+  auto opened = open_ledger(vfs);
+  if (!opened) FAIL(opened.error().code << ": " << opened.error().message);
+  return std::move(*opened);
+}
+
+struct Machine {
+  explicit Machine(std::uint64_t seed) : disk(seed), vfs(disk) { vfs.seed_sqlite(seed); }
+  Disk disk;
+  Vfs vfs;
+};
+
+}  // namespace
+
+TEST_CASE("what is not synced is at the mercy of a power cut, what is synced is not") {
+  Disk disk(1);
+  disk.put("a", "0000");
+  auto file = disk.find("a");
+  disk.write(*file, "11", 0);
+  CHECK_FALSE(disk.synced("a"));
+  disk.sync(*file);
+  CHECK(disk.synced("a"));
+  disk.write(*file, "22", 2);
+  CHECK(disk.content("a") == "1122");
+  CHECK(disk.after_power_cut(1, every(Fate::dropped))->content("a") == "1100");
+  CHECK(disk.after_power_cut(1, every(Fate::applied))->content("a") == "1122");
+  disk.set_fates(every(Fate::dropped));
+  disk.cut_power();
+  CHECK(disk.begin(Operation::read) == Disk::Go::dead);
+  disk.boot();
+  CHECK(disk.content("a") == "1100");
+}
+
+TEST_CASE("a torn write leaves whole sectors, a garbled one bytes that nobody wrote") {
+  bool torn = false, garbled = false;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Disk disk(seed);
+    disk.put("a", std::string(2048, 'o'));
+    disk.write(*disk.find("a"), std::string(2048, 'n'), 0);
+    const std::string half = disk.after_power_cut(seed, every(Fate::torn))->content("a");
+    for (std::size_t i = 0; i < half.size(); i += Disk::kSector)
+      REQUIRE(half.substr(i, Disk::kSector) == std::string(Disk::kSector, half[i]));
+    torn |= half.find('o') != std::string::npos && half.find('n') != std::string::npos;
+    const std::string noise = disk.after_power_cut(seed, every(Fate::garbled))->content("a");
+    garbled |= noise.find_first_not_of("on") != std::string::npos;
+  }
+  CHECK(torn);
+  CHECK(garbled);
+}
+
+TEST_CASE("a failed sync may lose what it was to save, for good") {
+  bool lost = false;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Disk disk(seed);
+    disk.put("a", "old");
+    auto file = disk.find("a");
+    disk.write(*file, "new", 0);
+    disk.lose_pending(*file);
+    disk.sync(*file);
+    CHECK(disk.content("a") == "new");
+    lost |= disk.after_power_cut(seed, every(Fate::applied))->content("a") == "old";
+  }
+  CHECK(lost);
+}
+
+TEST_CASE("the ledger on the simulated disk keeps what it acknowledged, whatever happens to the rest") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Machine machine(seed);
+    std::unique_ptr<Random> random = seeded_random(seed);
+    int acknowledged = 0, tried = 0;
+    for (int life = 0; life < 3; ++life) {
+      if (life > 0)
+        machine.disk.inject({Fault::Kind::power_cut,
+                             machine.disk.operations() + 1 + static_cast<std::uint64_t>(random->up_to(60))});
+      auto opened = open_ledger(machine.vfs);
+      if (opened) {
+        for (int n = 1; n <= tried; ++n) {
+          auto found = opened->reader->run(small_run(n).id);
+          if (found && n <= acknowledged) REQUIRE(found->has_value());
+        }
+        auto there = opened->ledger->load_open();
+        if (there) acknowledged = tried = static_cast<int>(there->runs.size());
+        for (int i = 0; there && i < 8; ++i) {
+          if (!put_run(*opened->ledger, ++tried)) break;
+          acknowledged = tried;
+        }
+      }
+      opened = std::unexpected(Error{});
+      machine.disk.cut_power();
+      machine.disk.boot();
+    }
+    auto last = open_or_fail(machine.vfs);
+    for (int n = 1; n <= acknowledged; ++n) REQUIRE(has_run(last, n));
+  }
+}
+
+TEST_CASE("without the sync an acknowledged run would be lost: the disk can fail the ledger") {
+  Machine machine(4);
+  {
+    auto opened = open_or_fail(machine.vfs);
+    REQUIRE(put_run(*opened.ledger, 1));
+    machine.disk.keep_log();
+    REQUIRE(put_run(*opened.ledger, 2));
+    const std::vector<Operation> log = machine.disk.log();
+    REQUIRE(log.back() == Operation::sync);
+    REQUIRE(machine.disk.synced(std::string(kDatabase) + "-wal"));
+    // The same commit, cut at its sync.
+    machine.disk.set_fates(every(Fate::dropped));
+    machine.disk.inject({Fault::Kind::power_cut, machine.disk.operations() + log.size()});
+    CHECK_FALSE(put_run(*opened.ledger, 3));
+  }
+  machine.disk.boot();
+  auto opened = open_or_fail(machine.vfs);
+  CHECK(has_run(opened, 2));
+  CHECK_FALSE(has_run(opened, 3));
+}
+
+TEST_CASE("a killed process leaves what it wrote, and its locks are gone") {
+  Machine machine(5);
+  {
+    auto opened = open_or_fail(machine.vfs);
+    REQUIRE(put_run(*opened.ledger, 1));
+    machine.disk.kill();
+  }
+  machine.disk.boot();
+  auto opened = open_or_fail(machine.vfs);
+  CHECK(has_run(opened, 1));
+  CHECK(put_run(*opened.ledger, 2));
+}
+
+TEST_CASE("a full disk is told as such, and the ledger goes on when there is room") {
+  Machine machine(6);
+  auto opened = open_or_fail(machine.vfs);
+  machine.disk.inject({Fault::Kind::disk_full, machine.disk.operations() + 1, kForever});
+  const auto full = put_run(*opened.ledger, 1);
+  REQUIRE_FALSE(full);
+  CHECK(full.error().code == "storage_full");
+  machine.disk.mend();
+  CHECK(put_run(*opened.ledger, 1));
+}
+
+TEST_CASE("a failed write can be tried again, a failed sync ends this life") {
+  Machine machine(7);
+  auto opened = open_or_fail(machine.vfs);
+  REQUIRE(put_run(*opened.ledger, 1));
+  machine.disk.keep_log();
+  REQUIRE(put_run(*opened.ledger, 2));
+  const std::vector<Operation> log = machine.disk.log();
+  const auto place = [&](Operation operation) {
+    return static_cast<std::uint64_t>(std::find(log.begin(), log.end(), operation) - log.begin()) + 1;
+  };
+  machine.disk.inject({Fault::Kind::io_error, machine.disk.operations() + place(Operation::write)});
+  const auto written = put_run(*opened.ledger, 3);
+  REQUIRE_FALSE(written);
+  CHECK(written.error().code == "storage_error");
+  REQUIRE(put_run(*opened.ledger, 3));
+  machine.disk.inject({Fault::Kind::io_error, machine.disk.operations() + place(Operation::sync)});
+  const auto synced = put_run(*opened.ledger, 4);
+  REQUIRE_FALSE(synced);
+  CHECK(synced.error().code == "storage_broken");
+}
+
+TEST_CASE("the same seed gives the same bytes") {
+  const auto digest = [](std::uint64_t seed) {
+    Machine machine(seed);
+    auto opened = open_or_fail(machine.vfs);
+    for (int n = 1; n <= 20; ++n) REQUIRE(put_run(*opened.ledger, n));
+    return machine.disk.digest();
+  };
+  CHECK(digest(1) == digest(1));
+  CHECK(digest(1) != digest(2));
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,97 @@
+#pragma once
+// What must hold after every event. Each oracle has a name; a contradiction throws a Violation.
+#include <map>
+#include <set>
+
+#include "holdfast/ledger/ledger.h"
+#include "holdfast/tools/transport.h"
+#include "sim/truth.h"
+
+namespace holdfast::sim {
+
+/// A run as the ledger must have it, by the last commit that was acknowledged.
+struct Stored {
+  run::Run run;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, run::Attempt> attempts;
+  std::vector<run::Event> events;
+};
+
+class Oracles {
+ public:
+  Oracles(World& world, Truth& truth, const Town& town) : world_(world), truth_(truth), town_(town) {}
+
+  // --- from the ledger's border ---
+  /// A batch is about to be committed: what of it contradicts what is stored or what is true?
+  void deciding(const ledger::Batch& batch);
+  /// It is durable.
+  void committed(const ledger::Batch& batch);
+  /// Nobody knows whether it is: the process ended inside.
+  void perhaps_committed(const ledger::Batch& batch);
+  /// A new life has read the disk: it must be what was acknowledged, with the commit in doubt whole or absent.
+  void recovered(ledger::Reader& reader);
+
+  // --- from the transport's border ---
+  void starting(const tools::Call& call, Op& op, Instant engine_now);
+  void acted(Op& op);
+  void handed_over(Op& op, std::size_t send, Shown shown, std::optional<Instant> not_before);
+  void call_lost_with_process(Op& op, std::size_t send);
+
+  // --- at the end ---
+  void at_rest(const std::vector<Submission>& submissions, ledger::Reader& reader);
+
+  [[nodiscard]] const std::map<std::string, Stored>& stored() const { return stored_; }
+  [[nodiscard]] const Stored* find(const std::string& run_id) const {
+    const auto it = stored_.find(run_id);
+    return it == stored_.end() ? nullptr : &it->second;
+  }
+  /// The runs of a client's submission may grow new ones; a run must be somebody's.
+  void expect_ops(const std::string& op_name, const Submission* owner) { owners_[op_name] = owner; }
+  void new_life() {
+    ++life_;
+    gates_.clear();
+  }
+  void turn_begins() { ++turn_; }
+  [[nodiscard]] bool probe_out() const;
+
+ private:
+  struct Circuit {
+    Breaker row;
+    std::uint32_t starts = 0;  // while this half-open generation lasts
+  };
+  struct Gate {
+    Instant until{};
+    std::uint64_t since_turn = 0;
+  };
+  void check_transition(const Stored* before, const run::Run& after);
+  void check_step(const run::Run& run, std::uint32_t index, const run::Step* before);
+  void check_attempt(const run::Run& run, const run::Attempt& attempt);
+  void note_goals(const Stored* before, const run::Run& run);
+  void record(Op& op, const run::Attempt& attempt);
+  void apply(const ledger::Batch& batch);
+  void compare(ledger::Reader& reader, const std::string& id, const Stored& expected,
+               const std::string& place) const;
+  [[nodiscard]] bool same(ledger::Reader& reader, const std::string& id, const Stored& expected) const;
+  void check_events(const std::string& id, const Stored& stored) const;
+  void check_end(const std::string& id, const Stored& stored);
+  Op* op_of(const run::Step& step) { return truth_.find(Truth::name_in(step.spec.args)); }
+
+  World& world_;
+  Truth& truth_;
+  const Town& town_;
+  std::map<std::string, Stored> stored_;
+  std::map<std::string, Stored> perhaps_;  // as they would be with the commit in doubt
+  std::vector<std::pair<Op*, run::Attempt>> perhaps_recorded_;
+  bool in_doubt_ = false;
+  std::set<std::string> touched_;  // since the last life began
+  std::map<std::pair<std::string, std::string>, Circuit> circuits_;
+  std::map<std::string, Gate> gates_;
+  std::map<std::string, const Submission*> owners_;
+  std::uint64_t life_ = 0, turn_ = 0;
+  std::map<std::string, std::uint64_t> spent_in_life_;  // run id -> life of its last spending
+};
+
+/// The run's rows as text, to tell two states apart and to show them.
+[[nodiscard]] std::string portrait(const run::Run& run);
+[[nodiscard]] std::string portrait(const run::Attempt& attempt);
+
+}  // namespace holdfast::sim

@@ -1,0 +1,62 @@
+#pragma once
+// One seed: one history of a whole machine and its world.
+#include <optional>
+
+#include "sim/network.h"
+#include "sim/people.h"
+#include "sim/spy.h"
+
+namespace holdfast::sim {
+
+struct Ending {
+  std::uint64_t hash = 0;    // of every event
+  std::uint64_t digest = 0;  // of the disk
+  std::optional<Violation> violation;
+};
+
+class Simulation {
+ public:
+  Simulation(std::uint64_t seed, Tally& tally, bool tracing);
+  ~Simulation();
+  [[nodiscard]] Ending run();
+
+ private:
+  struct Life;
+  void history();
+  void boot();
+  void try_boot();
+  void crash(std::string_view how);
+  void turn();
+  void draw_doom();
+  void draw_storage_fault();
+  void restart_tools();
+  void heal();
+  void posted();
+  void prove_durable(const tools::Call& call, const Op& op);
+  [[nodiscard]] bool at_rest() const;
+  void last_look();
+
+  const std::uint64_t seed_;
+  World world_;
+  Dice fate_;
+  const Swarm swarm_;
+  const Town town_;
+  const tools::Catalog catalog_;
+  Truth truth_;
+  Oracles oracles_;
+  Disk disk_;
+  Vfs vfs_;
+  Network network_;
+  Desk desk_;
+  People people_;
+  Doom doom_;
+  std::unique_ptr<Random> engine_random_;
+  std::unique_ptr<Life> life_;
+  std::vector<std::unique_ptr<Life>> past_;  // events still name them
+  std::optional<Instant> next_turn_;
+  Duration wall_offset_{0};
+  bool healed_ = false;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace holdfast::sim

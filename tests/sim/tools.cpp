@@ -1,0 +1,162 @@
+#include "sim/tools.h"
+
+#include "sim/outcome.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+BreakerRule draw_breaker(Dice& dice) {
+  BreakerRule rule;
+  rule.consecutive_failures = static_cast<std::uint32_t>(dice.between(2, 6));
+  rule.min_calls = static_cast<std::uint32_t>(dice.between(4, 12));
+  rule.window = dice.span(2'000, 60'000);
+  rule.cooldown = dice.span(200, 8'000);
+  rule.max_cooldown = rule.cooldown * 4;
+  rule.enabled = dice.chance(850);
+  return rule;
+}
+
+ToolPolicy draw_policy(Dice& dice, const Swarm& swarm, const Tool& tool) {
+  ToolPolicy policy;
+  policy.server = tool.server;
+  policy.tool = tool.name;
+  policy.effect = tool.is_write() ? Effect::write : Effect::read;
+  policy.deadline = dice.span(50, 4'000);
+  policy.max_attempts = static_cast<std::uint32_t>(dice.between(1, 5));
+  policy.backoff = {dice.span(1, 400), dice.span(400, 4'000)};
+  policy.breaker = draw_breaker(dice);
+  policy.single_step = dice.chance(300);
+  policy.errors.rate_limit = {"quota"};
+  if (dice.chance(300)) policy.refusals = {503, 521};
+  if (dice.chance(swarm.lingering)) policy.linger = dice.span(200, 10'000);
+  if (tool.is_keyed()) {
+    policy.key = KeyRule{tool.mcp ? KeyRule::Place::argument : KeyRule::Place::header,
+                         tool.mcp ? "/key" : "Idempotency-Key", tool.retention};
+  }
+  return policy;
+}
+
+Tool& add_tool(Town& town, const std::string& server, std::string name, Trait trait, bool mcp) {
+  auto tool = std::make_unique<Tool>();
+  tool->server = server;
+  tool->name = std::move(name);
+  tool->trait = trait;
+  tool->mcp = mcp;
+  town.tools.push_back(std::move(tool));
+  return *town.tools.back();
+}
+
+void build_tool(Dice& dice, const Swarm& swarm, Town& town, tools::ServerConfig& server, Trait trait, int n) {
+  const bool mcp = server.transport != tools::ServerConfig::Transport::http;
+  Tool& tool = add_tool(town, server.name, "t" + std::to_string(n), trait, mcp);
+  town.callable.push_back(&tool);
+  const bool short_key = trait == Trait::keyed_window || trait == Trait::keyed_checkable;
+  if (tool.is_keyed()) tool.retention = short_key ? dice.span(500, 20'000) : Duration{24 * 3'600'000};
+  tools::ToolConfig config;
+  config.policy = draw_policy(dice, swarm, tool);
+  config.request = {"POST", "/" + tool.name};
+  if (tool.is_checkable()) {
+    Tool& check = add_tool(town, server.name, tool.name + "-check", Trait::check, mcp);
+    tools::ToolConfig asked;
+    asked.policy = draw_policy(dice, swarm, check);
+    asked.request = {"POST", "/" + check.name};
+    server.tools.emplace(check.name, std::move(asked));
+    CheckRule rule;
+    rule.server = server.name;
+    rule.tool = check.name;
+    rule.args = R"({"op":"${args/op}","marker":"${key}"})";
+    rule.found = {mcp ? "/structuredContent/total" : "/total", "0", true};
+    tool.lag = dice.chance(500) ? Duration{0} : dice.span(1, 2'000);
+    rule.settle = Duration{tool.lag.count() * 2 + dice.between(40, 2'000)};
+    rule.ask_for = dice.span(5'000, 120'000);
+    config.policy.check = rule;
+  }
+  if (trait == Trait::read && dice.chance(400)) {
+    FallbackRule rule;
+    rule.source = FallbackRule::Source::fixed;
+    rule.value = R"({"stands":"in"})";
+    if (dice.chance(500)) {
+      Tool& other = add_tool(town, server.name, tool.name + "-other", Trait::read, mcp);
+      tools::ToolConfig spare;
+      spare.policy = draw_policy(dice, swarm, other);
+      spare.request = {"POST", "/" + other.name};
+      server.tools.emplace(other.name, std::move(spare));
+      rule.source = FallbackRule::Source::tool;
+      rule.server = server.name;
+      rule.tool = other.name;
+    }
+    config.policy.fallback = rule;
+  }
+  server.tools.emplace(tool.name, std::move(config));
+}
+
+}  // namespace
+
+Tool* Town::find(std::string_view server, std::string_view name) const {
+  for (const auto& tool : tools)
+    if (tool->name == name && tool->server == server) return tool.get();
+  return nullptr;
+}
+
+Swarm draw_swarm(std::uint64_t seed) {
+  Dice dice(seed, "swarm");
+  Swarm swarm;
+  const auto maybe = [&](int most) { return dice.chance(600) ? static_cast<int>(dice.between(1, most)) : 0; };
+  swarm.clients = static_cast<int>(dice.between(1, 4));
+  swarm.runs = static_cast<int>(dice.chance(300) ? dice.between(2, 12) : dice.between(40, 250));
+  swarm.longest_plan = static_cast<int>(dice.between(1, 10));
+  // Most histories are crowded: many runs at once, many decisions in one turn.
+  swarm.chaos = dice.chance(200) ? dice.span(5'000, 90'000) : dice.span(500, 8'000);
+  for (int i = 1; i < kOutcomes; ++i) swarm.outcome[i] = maybe(100);
+  swarm.outcome[0] = static_cast<int>(dice.between(100, 2'000));
+  swarm.sick = maybe(60);
+  swarm.crash = dice.chance(750) ? static_cast<int>(dice.between(200, 950)) : 0;
+  swarm.storage_fault = maybe(400);
+  swarm.wall_step = dice.chance(200) ? static_cast<int>(dice.between(100, 700)) : 0;
+  swarm.freeze = maybe(20);
+  swarm.cancel = maybe(150);
+  swarm.resubmit = maybe(300);
+  swarm.open_runs = maybe(400);
+  swarm.wrong_word = dice.chance(300) ? static_cast<int>(dice.between(50, 500)) : 0;
+  swarm.abandon = maybe(200);
+  swarm.force = maybe(100);
+  swarm.lingering = maybe(600);
+  swarm.latency_ms = static_cast<int>(dice.between(1, 400));
+  swarm.batching_ms = static_cast<int>(dice.chance(300) ? dice.between(0, 5) : dice.between(20, 250));
+  swarm.proof = static_cast<int>(dice.between(0, 60));
+  swarm.inbox = dice.chance(150) ? static_cast<std::size_t>(dice.between(1, 4)) : 1'000;
+  swarm.longest_deadline = dice.span(2'000, 120'000);
+  return swarm;
+}
+
+Town build_town(std::uint64_t seed, const Swarm& swarm) {
+  Dice dice(seed, "town");
+  Town town;
+  auto config = std::make_shared<tools::Config>();
+  config->limits.concurrent_calls = static_cast<std::uint32_t>(dice.chance(200) ? dice.between(1, 4) : 256);
+  const int servers = static_cast<int>(dice.between(1, 3));
+  for (int s = 0; s < servers; ++s) {
+    tools::ServerConfig server;
+    server.name = "s" + std::to_string(s);
+    server.url = "http://127.0.0.1:9";
+    server.transport =
+        dice.chance(500) ? tools::ServerConfig::Transport::http : tools::ServerConfig::Transport::mcp_http;
+    server.headers.emplace_back("Authorization", kSecret);
+    server.max_in_flight = static_cast<std::uint32_t>(dice.chance(400) ? dice.between(1, 3) : 0);
+    server.breaker = draw_breaker(dice);
+    const int count = static_cast<int>(dice.between(1, 4));
+    for (int t = 0; t < count; ++t) {
+      constexpr std::array kTraits{Trait::read,         Trait::plain,     Trait::plain,
+                                   Trait::keyed,        Trait::keyed_window, Trait::forgetful,
+                                   Trait::checkable,    Trait::keyed_checkable};
+      build_tool(dice, swarm, town, server, dice.pick(kTraits), t);
+    }
+    config->secrets.emplace_back(kSecret);
+    config->servers.emplace(server.name, std::move(server));
+  }
+  town.config = std::move(config);
+  return town;
+}
+
+}  // namespace holdfast::sim

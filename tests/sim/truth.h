@@ -1,0 +1,103 @@
+#pragma once
+// What really happened, outside the product: what tools saw and did, what people were told and said.
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/outcome.h"
+
+namespace holdfast::sim {
+
+/// One call of a step on its way.
+struct Send {
+  std::uint32_t n = 0;  // its attempt row
+  Shown given = Shown::nothing;  // what the evidence handed to the engine shows
+  bool recorded = false;         // and the ledger has it
+  bool crashed = false;          // the ledger has that our process ended meanwhile
+  bool travelling = false;       // its request may still reach the tool
+  bool acted = false;
+  std::optional<Instant> not_before;  // a Retry-After, by the engine's clock
+
+  /// Nothing of this call can have had an effect, as far as anybody was told.
+  [[nodiscard]] bool harmless() const {
+    return recorded && !crashed && (given == Shown::unsent || given == Shown::refused);
+  }
+};
+
+/// One step as its client sees it, whatever run holds it.
+struct Op {
+  std::string name;
+  Tool* tool = nullptr;
+  std::string run_id;  // once known
+  std::uint32_t step = 0;
+  std::vector<Send> sends;
+  std::uint32_t hits = 0;  // requests of these that reached the tool
+  std::uint32_t effects = 0;
+  std::optional<Instant> first_effect;
+  std::uint64_t request = 0;  // hash of the bytes that every send must have
+  std::string key;
+  std::uint32_t repairs = 0;        // refusals that allow one repeat beside the count
+  std::uint32_t orders = 0;         // times an operator said not_landed
+  std::uint32_t wrong_orders = 0;   // and it was not so, or not yet sure
+  std::uint32_t forgotten = 0;      // times the tool forgot its key
+  std::size_t cleared = 0;          // sends before this one are settled by an operator or a check
+  bool absent_seen = false;         // the check's answer since the last send
+  bool said_landed = false, said_abandon = false;
+  std::uint32_t asked[3]{};  // calls of checks, fallbacks, probes
+
+  [[nodiscard]] bool travelling() const {
+    for (const Send& send : sends)
+      if (send.travelling) return true;
+    return false;
+  }
+};
+
+class Truth {
+ public:
+  Op& op(const std::string& name) { return ops_.at(name); }
+  [[nodiscard]] Op* find(std::string_view name) {
+    const auto it = ops_.find(std::string(name));
+    return it == ops_.end() ? nullptr : &it->second;
+  }
+  Op& add(const std::string& name, Tool* tool) {
+    Op& op = ops_[name];
+    op.name = name;
+    op.tool = tool;
+    return op;
+  }
+  [[nodiscard]] std::unordered_map<std::string, Op>& all() { return ops_; }
+  /// The op that arguments name; empty when they name none.
+  [[nodiscard]] static std::string_view name_in(std::string_view json) {
+    const std::size_t at = json.find("\"op\":\"");
+    if (at == std::string_view::npos) return {};
+    const std::size_t from = at + 6;
+    return json.substr(from, json.find('"', from) - from);
+  }
+
+ private:
+  std::unordered_map<std::string, Op> ops_;
+};
+
+/// One submission, with what its client was told.
+struct Submission {
+  int number = 0;
+  std::string key, body;
+  std::vector<std::string> ops;
+  bool open = false;
+  bool asked = false;     // sent at least once
+  bool refused = false;   // the last answer was that it was not taken
+  bool waiting = false;   // an answer is due
+  bool lost_answer = false;
+  std::string run_id;     // acknowledged
+  Instant deadline{};
+  std::uint32_t budget = 0;
+  bool cancel_asked = false, cancel_acked = false;
+  std::size_t steps_acked = 0;  // of an open run
+  std::vector<std::string> step_bodies;
+  bool finish_acked = false;
+  std::string settled_as;  // the status in which it was seen settled
+};
+
+}  // namespace holdfast::sim
