@@ -2,7 +2,7 @@
 // Usage: node config_test.mjs BINARY
 import assert from 'node:assert/strict';
 import {spawnSync} from 'node:child_process';
-import {mkdtempSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join, resolve as absolute} from 'node:path';
 import {after, test} from 'node:test';
@@ -16,8 +16,6 @@ after(() => rmSync(folder, {recursive: true}));
 
 // Whatever an example takes from the environment: a URL where it needs one, else some text.
 const environment = {};
-for (const file of ['scripts/example/holdfast.yaml', 'docs/configuration.md', 'packaging/debian/holdfast.yaml'])
-  for (const [, name] of text(file).matchAll(/\$\{env:(\w+)\}/g)) environment[name] = name.endsWith('URL') ? 'http://127.0.0.1:9' : 'some-text';
 
 /// What `holdfast check` says of a configuration: '' or its complaint.
 function check(config) {
@@ -31,11 +29,15 @@ function check(config) {
 /// Every configuration of the documents, the example, the package and the scenarios, by the place it stands at.
 function examples() {
   const found = new Map();
-  const add = (place, source) => found.set(place, yaml.parse(source.replaceAll('<64 hexadecimal digits>', 'a'.repeat(64))));
+  const add = (place, source) => {
+    for (const [, name] of source.matchAll(/\$\{env:(\w+)\}/g)) environment[name] = name.endsWith('URL') ? 'http://127.0.0.1:9' : 'some-text';
+    found.set(place, yaml.parse(source));
+  };
   add('scripts/example', text('scripts/example/holdfast.yaml').replaceAll(/@\w+PORT@/g, '9'));
   add('packaging', text('packaging/debian/holdfast.yaml'));
   let n = 0;
   for (const [, block] of text('docs/configuration.md').matchAll(/```yaml\n([\s\S]*?)```/g)) {
+    add('', block);
     // A block that shows tools stands in servers: those with a request in a plain HTTP one.
     const value = yaml.parse(block.replaceAll('<64 hexadecimal digits>', 'a'.repeat(64)));
     const tools = (pick) => Object.fromEntries(Object.entries(value.tools).filter(([, tool]) => Boolean(tool?.request) === pick));
@@ -43,15 +45,19 @@ function examples() {
       billing: {http: {base_url: 'http://127.0.0.1:9'}, tools: tools(true)}, crm: {mcp: {url: 'http://127.0.0.1:9/mcp'}, tools: tools(false)}}};
     found.set(`docs/configuration.md, block ${++n}`, whole);
   }
+  found.delete('');
   let digests = 0;
   for (const [, config] of found)
     for (const token of config?.auth?.tokens ?? []) token.sha256 = String(++digests).padStart(64, '0');
-  const scenarios = join(root, 'tests', 'scenario');
-  for (const name of readdirSync(scenarios).filter((file) => file.endsWith('.scenario'))) {
-    const part = /\n\[config\]\n([\s\S]*?)\n\[/.exec(text(`tests/scenario/${name}`));
-    // What a table of the scenario fills in differs from variant to variant: numbers here.
-    if (part) add(`tests/scenario/${name}`, part[1].replaceAll(/@(\w+)@/g, 'http://127.0.0.1:9').replaceAll(/<\w+>/g, '7'));
-  }
+  const read = `
+import glob, json, os, sys
+sys.path.insert(0, 'tests/scenario')
+import scenario_file
+print(json.dumps([[path, name, made.config] for path in sorted(glob.glob('tests/scenario/*.scenario')) for name, made in scenario_file.parse(path)]))`;
+  const scenarios = spawnSync('python3', ['-B', '-c', read], {cwd: root, encoding: 'utf8', maxBuffer: 1 << 26});
+  assert.equal(scenarios.status, 0, scenarios.stderr);
+  for (const [path, variant, config] of JSON.parse(scenarios.stdout))
+    if (config) add(`${path} ${variant}`, config.replaceAll(/@(\w+)@/g, 'http://127.0.0.1:9'));
   return found;
 }
 
