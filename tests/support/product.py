@@ -25,12 +25,13 @@ class Product:
     def __init__(self, binary, folder):
         self.binary, self.folder, self.process = binary, folder, None
         self.client = self.admin = None
+        self.config = "holdfast.yaml"  # in `folder`, unless it is absolute
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_") and "proxy" not in k.lower()}
 
     def start(self, limit=20.0):
         lines = queue.Queue()
         with open(os.path.join(self.folder, "err.log"), "ab") as errors:
-            self.process = subprocess.Popen([self.binary, "serve", "--config", "holdfast.yaml"], cwd=self.folder, env=self.environment,
+            self.process = subprocess.Popen([self.binary, "serve", "--config", self.config], cwd=self.folder, env=self.environment,
                                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
 
         def follow(stream):

@@ -1,5 +1,11 @@
 // The handlers against a ledger and an engine that say what each test wants, without sockets.
+#include <yaml-cpp/yaml.h>
+
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "api/hub.h"
 #include "api/later.h"
@@ -20,7 +26,9 @@ struct FixedClock final : Clock {
 
 struct FakeServer final : http::Server {
   std::map<std::pair<std::string, std::string>, http::Handler> handlers;
-  void route(std::string method, std::string pattern, http::Access, http::Handler handler) override {
+  std::map<std::string, http::Access> served;  // "GET /v1/runs/{}", parameters without their names
+  void route(std::string method, std::string pattern, http::Access access, http::Handler handler) override {
+    served[method + " " + std::regex_replace(pattern, std::regex(R"(\{[^}]*\})"), "{}")] = access;
     handlers[{std::move(method), std::move(pattern)}] = std::move(handler);
   }
   [[nodiscard]] Result<std::string> listen() override { return "nowhere"; }
@@ -512,4 +520,46 @@ TEST_CASE("health is always there, readiness is the engine's word, and tools nev
   CHECK(says(world.answer("GET", "/v1/tools", world.request({})), R"("tool":"w")"));
   CHECK(says(world.answer("GET", "/v1/tools", world.request({})), R"("measured":false)"));
   CHECK(world.answer("POST", "/v1/backup", world.request({}, R"({"path":"relative.db"})")).status == 400);
+}
+
+TEST_CASE("the listeners serve what schema/openapi.yaml and docs/api.md name, and nothing else", "[vocabulary]") {
+  World world;
+  FakeServer client;
+  api::add_client_listener(client, world.service);
+  const auto unnamed = [](const std::string& path) { return std::regex_replace(path, std::regex(R"(\{[^}]*\})"), "{}"); };
+
+  std::set<std::string> schema_client, schema_admin;
+  const YAML::Node document = YAML::LoadFile(HOLDFAST_SOURCE_DIR "/schema/openapi.yaml");
+  for (const auto& path : document["paths"]) {
+    for (const auto& [method, word] : {std::pair{"get", "GET "}, {"post", "POST "}}) {
+      const YAML::Node operation = path.second[method];
+      if (!operation) continue;
+      const std::string call = word + unnamed(path.first.as<std::string>());
+      const auto tag = operation["tags"][0].as<std::string>();
+      schema_admin.insert(call);
+      if (tag != "operator") schema_client.insert(call);
+      INFO(call);
+      REQUIRE(world.server.served.contains(call));
+      CHECK((world.server.served.at(call) == http::Access::open) == (tag == "health"));
+      CHECK((tag == "operator" || client.served.contains(call)));
+    }
+  }
+  std::set<std::string> docs_client, docs_admin;
+  std::ifstream page(HOLDFAST_SOURCE_DIR "/docs/api.md");
+  const std::regex row(R"(\| `((?:GET|POST) [^`]+)` \| (both|admin) \|.*)");
+  for (std::string line; std::getline(page, line);) {
+    std::smatch found;
+    if (!std::regex_match(line, found, row)) continue;
+    docs_admin.insert(unnamed(found[1]));
+    if (found[2] == "both") docs_client.insert(unnamed(found[1]));
+  }
+  const auto names = [](const FakeServer& server) {
+    std::set<std::string> out;
+    for (const auto& [call, access] : server.served) out.insert(call);
+    return out;
+  };
+  CHECK(names(client) == schema_client);
+  CHECK(names(client) == docs_client);
+  CHECK(names(world.server) == schema_admin);
+  CHECK(names(world.server) == docs_admin);
 }

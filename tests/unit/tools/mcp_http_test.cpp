@@ -132,6 +132,42 @@ TEST_CASE("a legacy server is greeted once for all waiting calls, in order, and 
   }
 }
 
+TEST_CASE("a session outlives a new configuration unless the server is reached differently; a call keeps its own", "[reload]") {
+  Fixture f;
+  const auto exchange = [&](Config next) {
+    REQUIRE(f.catalog.replace(std::move(next)).has_value());
+    f.transport->reconfigure(f.catalog.config());
+  };
+  CHECK(f.run().answer == Answer::result);
+
+  Config same_server = Fixture::config(false);
+  same_server.servers["crm"].max_in_flight = 3;
+  same_server.servers["crm"].tools["w"].policy.key.reset();
+  exchange(std::move(same_server));
+  CHECK(f.run().answer == Answer::result);
+  CHECK(f.http.of("initialize").size() == 1);
+  CHECK(f.http.of("tools/call").back()->says(R"("_meta":{"vendor/key":"hf1_k"})"));  // decided with a key, sent with it
+
+  std::vector<Exchange*> held;
+  f.call = [&](Exchange& x) { held.push_back(&x); };
+  const CallId out = f.send(Duration{5'000});
+  f.http.pump();
+  REQUIRE(held.size() == 1);
+  Config moved = Fixture::config(false);
+  moved.servers["crm"].url = "http://127.0.0.1:2/mcp";
+  exchange(std::move(moved));
+  f.call = nullptr;
+  CHECK(f.run(Duration{100}).answer == Answer::result);
+  CHECK(f.http.of("initialize").size() == 2);
+  CHECK(f.http.of("tools/call").back()->request.url == "http://127.0.0.1:2/mcp");
+  f.say(*held.front(), kDone);
+  f.http.pump();
+  CHECK(f.only(out).answer == Answer::result);
+
+  exchange(Config{});
+  CHECK(f.run().failure == Failure::process_start);
+}
+
 TEST_CASE("a modern server is discovered once and gets matching headers and _meta, no session") {
   Fixture f(Era::modern);
   CHECK(f.run().answer == Answer::result);
