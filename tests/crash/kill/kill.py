@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Kills the built binary under load, at named points and at random instants, and counts at the tools: kill.py BINARY [--kills N] [--worlds W]
-[--seed S] [--report FILE]. Exit 0 when every oracle holds. The report is one JSON object."""
+[--seed S] [--json FILE]. Exit 0 when every oracle holds. The report is one JSON object."""
 import argparse
 import collections
 import json
@@ -142,7 +142,7 @@ def main():
     options.add_argument("--kills", type=int, default=200)
     options.add_argument("--worlds", type=int, default=min(4, os.cpu_count() or 2))
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 1 << 32))
-    options.add_argument("--report")
+    options.add_argument("--json")
     args = options.parse_args()
     results, started = multiprocessing.Queue(), time.monotonic()
     shares = [args.kills // args.worlds + (i < args.kills % args.worlds) for i in range(args.worlds)]
@@ -156,8 +156,8 @@ def main():
     problems = [p for _, found, _ in ends for p in found]
     report["problems"] = len(problems)
     print(json.dumps(report, indent=1))
-    if args.report:
-        with open(args.report, "w") as f:
+    if args.json:
+        with open(args.json, "w") as f:
             json.dump(report, f, indent=1)
     for problem in problems:
         print("PROBLEM", problem, file=sys.stderr)
