@@ -25,12 +25,14 @@ namespace {
 
 constexpr Duration kDiscovery{3'000};
 constexpr int kLargeBlock = 256 * 1024;
+constexpr int kArenas = 4;
 
 /// Large results come and go. Left to itself the allocator keeps their blocks in the heap of each thread once it has
 /// seen a few, and the process grows with the number of threads; fixed thresholds give them back at once.
 void return_large_blocks() {
   mallopt(M_MMAP_THRESHOLD, kLargeBlock);
   mallopt(M_TRIM_THRESHOLD, 2 * kLargeBlock);
+  mallopt(M_ARENA_MAX, kArenas);
 }
 
 int fail(std::ostream& err, const Error& error, int code) {
@@ -43,7 +45,9 @@ http::Options listener(const tools::Config& config, std::string name, std::strin
   options.name = std::move(name);
   options.listen = std::move(listen);
   options.body_bytes = config.limits.body_bytes;
+  options.socket_mode = config.socket_mode;
   options.connections = config.limits.connections;
+  options.connections_per_address = config.limits.connections_per_address;
   options.authenticate = api::authenticator(config.tokens);
   return options;
 }
