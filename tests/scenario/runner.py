@@ -16,11 +16,22 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
 import behaviour  # noqa: E402
 import expectations  # noqa: E402
 import scenario_file  # noqa: E402
+import secret_search as secrets  # noqa: E402
 from fault_server import FaultServer  # noqa: E402
 from product import Product  # noqa: E402
 
+SECRET = "planted-7c1f0e5b9a64"
+PLANTED = 'headers: {X-Planted: "Bearer ${env:PLANTED_SECRET}"}'
 PREAMBLE = "listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\ndatabase: holdfast.db\n"
 WAIT_SECONDS = 15.0
+
+
+def planted(config):
+    """Every HTTP server of the configuration gets a header with the secret, unless the scenario has headers of its own."""
+    if "headers:" in config:
+        return config
+    config = re.sub(r"\{(mcp: \{url:|http: \{base_url:)", lambda m: "{" + PLANTED + ", " + m[1], config)
+    return re.sub(r"(?m)^( +)(mcp: \{url:|http: \{base_url:)", lambda m: f"{m[1]}{PLANTED}\n{m[1]}{m[2]}", config)
 
 
 class World:
@@ -30,6 +41,8 @@ class World:
         self.scenario, self.faults, self.product = scenario, FaultServer(), Product(binary, folder)
         self.runs, self.run_ids, self.submission_of, self.submitted_at, self.settled_at, self.ordered = {}, set(), {}, {}, {}, {}
         self.problems, self.timers, self.may_be_open, self.tried = [], [], False, set()
+        self.product.environment["PLANTED_SECRET"] = SECRET
+        self.product.watch_for(SECRET)
         self.faults.on_kill = self.product.kill
         self.plain = self.plain_tools()
         self.write_config(folder)
@@ -44,7 +57,7 @@ class World:
         for name in set(re.findall(r"@(\w+)@", self.scenario.config)):
             self.faults.listener(name)
         with open(os.path.join(folder, "holdfast.yaml"), "w") as f:
-            f.write(PREAMBLE + self.faults.fill(self.scenario.config))
+            f.write(PREAMBLE + self.faults.fill(planted(self.scenario.config)))
 
     def plan(self, number, line):
         where, which, actions = re.fullmatch(r"(\S+) #(\d+|\*): (.*)", line).groups()
@@ -283,6 +296,7 @@ class World:
             for number, line in self.scenario.do + self.scenario.expect:
                 self.carry_out(number, line)
             self.problems += expectations.after_every_scenario(self)
+            self.problems += secrets.after_every_scenario(self, SECRET)
         except Exception as e:
             self.problems.append(f"line {number}: {type(e).__name__}: {e}")
         return self.problems
