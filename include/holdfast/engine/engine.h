@@ -119,6 +119,8 @@ class Engine final : public tools::CallSink {
   /// `tool_not_found`.
   void force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
                      std::optional<Duration> span, Answer<Breaker> answer);
+  /// An entry of the audit log, for what changes nothing else here. Answered once it is durable.
+  void note(std::string who, std::string action, std::string subject, std::string why, Answer<void> answer);
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
 
