@@ -62,6 +62,12 @@ Result<void> EngineCommands::resolve(std::string write_id, engine::Engine::Verdi
       [&](auto answer) { engine_.resolve(std::move(write_id), std::move(verdict), std::move(answer)); });
 }
 
+Result<void> EngineCommands::note(std::string who, std::string action, std::string subject, std::string why) {
+  return wait_for<void>([&](auto answer) {
+    engine_.note(std::move(who), std::move(action), std::move(subject), std::move(why), std::move(answer));
+  });
+}
+
 Result<Breaker> EngineCommands::force_breaker(std::string server, std::string tool, bool open,
                                               std::string who, std::string why,
                                               std::optional<Duration> span) {

@@ -25,6 +25,7 @@ class EngineCommands final : public Commands {
                                               std::optional<Duration> span) override;
   [[nodiscard]] bool ready() const override { return engine_.ready(); }
   [[nodiscard]] bool storage_ok() const override { return engine_.storage_ok(); }
+  [[nodiscard]] Result<void> note(std::string who, std::string action, std::string subject, std::string why) override;
   [[nodiscard]] Result<void> backup(const std::string& path) override { return ledger_.backup(path); }
 
  private:

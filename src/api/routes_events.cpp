@@ -22,12 +22,35 @@ Result<std::int64_t> read_after(const http::Request& request) {
   return read_count("after", *text);
 }
 
+/// The reader has seen events that this ledger does not have: it was restored from a backup. Waiting would be waiting
+/// for what never comes, so the reader is told, and goes on behind the last event that there is.
+struct Gap {
+  std::int64_t after = 0, last = 0;
+};
+
+/// The run as stored is asked once more: an event may be on the disk a moment before the run in memory has counted it.
+Result<std::optional<Gap>> find_gap(const Service& service, const run::Run& run, std::int64_t after) {
+  if (after <= run.last_event) return std::nullopt;
+  const auto stored = service.reader.run(run.id);
+  if (!stored) return std::unexpected(stored.error());
+  if (!*stored || after <= (*stored)->last_event) return std::nullopt;
+  return Gap{after, (*stored)->last_event};
+}
+
+void render_gap(json::Writer& w, const Gap& gap) {
+  w.begin_object();
+  w.field("after", gap.after);
+  w.field("last", gap.last);
+  w.end_object();
+}
+
 /// Nothing will ever follow the event `after`.
 bool complete(const run::Run& run, std::int64_t after) {
   return run.settled() && after >= run.last_event;
 }
 
-std::string events_json(const std::vector<run::Event>& events, std::int64_t after) {
+std::string events_json(const std::vector<run::Event>& events, std::int64_t after,
+                        const std::optional<Gap>& gap = std::nullopt) {
   std::string out;
   json::Writer w(out);
   w.begin_object();
@@ -36,6 +59,10 @@ std::string events_json(const std::vector<run::Event>& events, std::int64_t afte
   for (const run::Event& event : events) render_event(w, event);
   w.end_array();
   w.field("next", events.empty() ? after : events.back().seq);
+  if (gap) {
+    w.name("gap");
+    render_gap(w, *gap);
+  }
   w.end_object();
   return out;
 }
@@ -48,6 +75,9 @@ http::Outcome page(const Service& service, http::Request& request) {
   request.watch(request.parameters.at("id"));
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
+  const auto gap = find_gap(service, **run, *after);
+  if (!gap) return failure(gap.error());
+  if (*gap) return json_response(events_json({}, (*gap)->last, **gap));
   const auto events = service.reader.events((*run)->seq, *after, kEventsPerPage);
   if (!events) return failure(events.error());
   if (events->empty() && !complete(**run, *after)) {
@@ -69,6 +99,13 @@ std::string as_stream(const std::vector<run::Event>& events) {
   return out;
 }
 
+std::string as_stream(const Gap& gap) {
+  std::string out = "id: " + std::to_string(gap.last) + "\nevent: gap\ndata: ";
+  json::Writer w(out);
+  render_gap(w, gap);
+  return out + "\n\n";
+}
+
 /// The newest event that the reader of a new stream has seen: Last-Event-ID of a reconnect, else `after`.
 Result<std::int64_t> stream_start(const http::Request& request) {
   if (const auto id = request.header("last-event-id")) return read_count("Last-Event-ID", *id);
@@ -87,18 +124,21 @@ http::Outcome stream(const Service& service, http::Request& request) {
   }
   request.watch(request.parameters.at("id"));
   const auto run = find_run(service, request);
+  Result<std::optional<Gap>> gap;
+  if (run && !kept) gap = find_gap(service, **run, after);
+  if (gap && *gap) after = (*gap)->last;
   const auto events =
       run ? service.reader.events((*run)->seq, after, kEventsPerPage) : std::unexpected(run.error());
-  if (!events) {
+  if (!events || !gap) {
     // In the middle of a stream the only honest answer is its end: the reader comes back with Last-Event-ID.
     if (kept) return http::Stream{.data = "", .until = service.clock.now(), .end = true};
-    return failure(events.error());
+    return failure(events ? gap.error() : events.error());
   }
   if (!events->empty()) after = events->back().seq;
   if (request.state) *request.state = StreamState{after};
 
   http::Stream piece;
-  piece.data = as_stream(*events);
+  piece.data = (*gap ? as_stream(**gap) : "") + as_stream(*events);
   piece.end = complete(**run, after);
   const Instant now = service.clock.now();
   piece.until = events->size() == kEventsPerPage ? now : now + kHeartbeat;

@@ -33,6 +33,16 @@ struct AddedState {
   std::optional<Instant> until;
 };
 
+/// What an operator does to somebody else's run is written into the audit log before it is done.
+Result<void> note_foreign(const Service& service, const http::Request& request, std::string action) {
+  const http::Identity& by = request.identity;
+  if (!by.operate || by.name.empty()) return {};
+  const auto run = find_run(service, request);
+  if (!run) return std::unexpected(run.error());
+  if ((*run)->owner == by.name) return {};
+  return service.commands.note(who(by), std::move(action), (*run)->id, "");
+}
+
 /// Posts the step; the state says which step to wait for and how to answer.
 Result<AddedState> add_step(const Service& service, const http::Request& request,
                             std::optional<Duration> wait) {
@@ -48,6 +58,7 @@ Result<AddedState> add_step(const Service& service, const http::Request& request
   auto bind = [body = *body, context = service.plan_context()](const run::Run& run) {
     return run::plan_step(body->root, run, context);
   };
+  if (const auto noted = note_foreign(service, request, "step"); !noted) return std::unexpected(noted.error());
   AddedState state{.step_id = id->text()};
   const auto added = service.commands.add_step(run_id, owner_scope(request.identity), state.step_id,
                                                run::step_digest((*body)->root), std::move(bind));
@@ -131,6 +142,7 @@ http::Outcome finish_run(const Service& service, const http::Request& request) {
   if (!finish) return failure(finish.error());
   const std::string& id = request.parameters.at("id");
   if (!is_run_id(id)) return failure(run_not_found(id));
+  if (const auto noted = note_foreign(service, request, "finish"); !noted) return failure(noted.error());
   const auto done =
       service.commands.finish(id, owner_scope(request.identity), finish->status, std::move(finish->result),
                               std::move(finish->reason), std::move(finish->digest));

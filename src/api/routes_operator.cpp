@@ -76,6 +76,9 @@ http::Outcome make_backup(const Service& service, const http::Request& request) 
     return failure(
         Error{"bad_request", "path must be the absolute path of a file that does not exist yet", "/path"});
   }
+  // Before the copy, so that a copy is never made without an entry.
+  if (const auto noted = service.commands.note(who(request.identity), "backup", *path, ""); !noted)
+    return failure(noted.error());
   if (const auto done = service.commands.backup(*path); !done) return failure(done.error());
   std::string out;
   json::Writer w(out);

@@ -44,6 +44,9 @@ class Commands {
   [[nodiscard]] virtual bool storage_ok() const = 0;
   /// A consistent copy of the ledger at an absolute path that does not exist yet.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;
+  /// An operator's action into the audit log, durable on success.
+  [[nodiscard]] virtual Result<void> note(std::string who, std::string action, std::string subject,
+                                          std::string why) = 0;
 };
 
 /// Borrowed parts; all outlive the servers that hold handlers.

@@ -9,6 +9,7 @@
 namespace holdfast::cli {
 namespace {
 
+constexpr std::string_view kUnix = "unix:";
 constexpr std::size_t kLongestAnswer = 256u << 20;
 
 struct CurlDeleter {
@@ -61,7 +62,9 @@ Result<Reply> Client::send(const std::string& method, const std::string& path, c
 
   Reply reply;
   char message[CURL_ERROR_SIZE] = "";
-  curl_easy_setopt(curl, CURLOPT_URL, (url_ + path).c_str());
+  const bool local = url_.starts_with(kUnix);
+  curl_easy_setopt(curl, CURLOPT_URL, ((local ? "http://localhost" : url_) + path).c_str());
+  if (local) curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, url_.substr(kUnix.size()).c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);

@@ -15,7 +15,7 @@ namespace holdfast::cli {
 enum class Listener { client, admin };
 
 /// Where a command is sent: `--url`, else the environment (an operator command: HOLDFAST_ADMIN_URL, else
-/// HOLDFAST_URL), else the default.
+/// HOLDFAST_URL), else the default. `http://host:port`, or `unix:/path` of a listener's socket.
 [[nodiscard]] std::string address_of(Listener listener, const std::string& url_option, const Io& io);
 
 struct Reply {

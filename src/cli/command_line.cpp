@@ -11,7 +11,7 @@ void add_common(CLI::App& command, Common& common) {
   command.add_option("-o,--output", common.format, "table, json or ids")
       ->transform(CLI::CheckedTransformer(formats).description(""))
       ->option_text("table|json|ids");
-  command.add_option("--url", common.url, "address of the server, e.g. http://127.0.0.1:4653")
+  command.add_option("--url", common.url, "address of the server, e.g. http://127.0.0.1:4653 or unix:/run/holdfast/client.sock")
       ->option_text("URL");
 }
 

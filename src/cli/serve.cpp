@@ -28,12 +28,14 @@ namespace {
 
 constexpr Duration kDiscovery{3'000};
 constexpr int kLargeBlock = 256 * 1024;
+constexpr int kArenas = 4;
 
 /// Large results come and go. Left to itself the allocator keeps their blocks in the heap of each thread once it has
 /// seen a few, and the process grows with the number of threads; fixed thresholds give them back at once.
 void return_large_blocks() {
   mallopt(M_MMAP_THRESHOLD, kLargeBlock);
   mallopt(M_TRIM_THRESHOLD, 2 * kLargeBlock);
+  mallopt(M_ARENA_MAX, kArenas);
 }
 
 int fail(std::ostream& err, const Error& error, int code) {
@@ -46,7 +48,9 @@ http::Options listener(const tools::Config& config, const api::TokenTable& token
   options.name = std::move(name);
   options.listen = std::move(listen);
   options.body_bytes = config.limits.body_bytes;
+  options.socket_mode = config.socket_mode;
   options.connections = config.limits.connections;
+  options.connections_per_address = config.limits.connections_per_address;
   options.authenticate = tokens.authenticate();
   return options;
 }

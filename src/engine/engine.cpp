@@ -274,6 +274,15 @@ void Engine::resolve(std::string write, Verdict verdict, Answer<void> answer) {
              });
 }
 
+void Engine::note(std::string who, std::string action, std::string subject, std::string why, Answer<void> answer) {
+  post<void>(*impl_, std::move(answer),
+             [who = std::move(who), action = std::move(action), subject = std::move(subject),
+              why = std::move(why)](Impl& impl, Answer<void>& a) mutable {
+               record(impl, std::move(who), std::move(action), std::move(subject), std::move(why));
+               impl.reply<void>(a, {});
+             });
+}
+
 void Engine::force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
                            std::optional<Duration> span, Answer<Breaker> answer) {
   post<Breaker>(

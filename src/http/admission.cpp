@@ -25,14 +25,21 @@ std::optional<std::string_view> bearer_of(std::string_view value) {
   return value;
 }
 
-std::expected<Identity, Refusal> identify(const Request& request, Access access, const Options& options) {
+std::expected<Identity, Refusal> identify(const Request& request, Access access, const Options& options,
+                                          const WrongToken& wrong_token) {
   if (!options.authenticate) return Identity{};
   if (access == Access::open) return Identity{.name = "", .operate = false};
   const auto header = request.header("authorization");
   const auto bearer = header ? bearer_of(*header) : std::nullopt;
   if (!bearer) return std::unexpected(unauthorized("A token is required: Authorization: Bearer <token>."));
   auto identity = options.authenticate(*bearer);
-  if (!identity) return std::unexpected(unauthorized("The token is not known."));
+  if (!identity) {
+    const int wait_s = wrong_token();
+    if (wait_s == 0) return std::unexpected(unauthorized("The token is not known."));
+    Refusal refusal = refuse(429, "too_many_failures", "Too many wrong tokens came from this address.");
+    refusal.retry_after_s = wait_s;
+    return std::unexpected(std::move(refusal));
+  }
   if (access == Access::operate && !identity->operate) {
     return std::unexpected(
         refuse(403, "forbidden", "The token's scope does not allow this; an operator token is required."));
@@ -52,12 +59,13 @@ std::expected<Match, Refusal> find_route(const Head& head, const Router& router)
 
 }  // namespace
 
-std::expected<Admitted, Refusal> admit(std::string_view text, const Router& router, const Options& options) {
+std::expected<Admitted, Refusal> admit(std::string_view text, const Router& router, const Options& options,
+                                       const WrongToken& wrong_token) {
   auto head = parse_head(text);
   if (!head) return std::unexpected(std::move(head.error()));
   auto match = find_route(*head, router);
   if (!match) return std::unexpected(std::move(match.error()));
-  auto identity = identify(head->request, match->route->access, options);
+  auto identity = identify(head->request, match->route->access, options, wrong_token);
   if (!identity) return std::unexpected(std::move(identity.error()));
   if (head->content_length > options.body_bytes) {
     return std::unexpected(refuse(

@@ -1,5 +1,6 @@
 #pragma once
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -14,8 +15,12 @@ struct Admitted {
   bool expect_continue = false;
 };
 
-/// Everything that can be decided before the body is read: syntax, route, token, scope, size.
+/// Told of every wrong token: the seconds until its sender may try another, 0 for a plain refusal.
+using WrongToken = std::function<int()>;
+
+/// Everything that can be decided before the body is read: syntax, route, token, scope, size. A known token is never
+/// held back, whoever else is at its address.
 [[nodiscard]] std::expected<Admitted, Refusal> admit(std::string_view head, const Router& router,
-                                                     const Options& options);
+                                                     const Options& options, const WrongToken& wrong_token);
 
 }  // namespace holdfast::http

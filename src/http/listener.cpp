@@ -5,6 +5,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -52,9 +54,52 @@ bool bind_and_listen(int socket, const addrinfo& to) {
   return bind(socket, to.ai_addr, to.ai_addrlen) == 0 && listen(socket, kBacklog) == 0;
 }
 
+constexpr std::string_view kUnix = "unix:";
+
+/// True when a server accepts connections there. What nobody listens on is left over from a process that was killed.
+bool somebody_listens(const sockaddr_un& to) {
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (probe < 0) return true;
+  const bool refused =
+      connect(probe, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno == ECONNREFUSED;
+  close(probe);
+  return !refused;
+}
+
+Result<Listener> open_unix_listener(const std::string& address, unsigned mode) {
+  const std::string path = address.substr(kUnix.size());
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof to.sun_path) return failed(address, "the path is too long or empty");
+  path.copy(to.sun_path, path.size());
+  struct stat found {};
+  if (lstat(path.c_str(), &found) == 0) {
+    if (!S_ISSOCK(found.st_mode)) return failed(address, "there is a file that is no socket");
+    if (somebody_listens(to)) return failed(address, "another server listens there");
+    unlink(path.c_str());
+  }
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return failed(address, std::strerror(errno));
+  setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  // Nobody may connect before the mode is right: the file is made for its owner alone, and nobody listens yet.
+  const mode_t before = umask(S_IRWXG | S_IRWXO);
+  const bool bound = bind(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  umask(before);
+  if (bound && chmod(path.c_str(), mode) == 0 && listen(socket, kBacklog) == 0) return Listener{socket, address};
+  const std::string why = std::strerror(errno);
+  if (bound) unlink(path.c_str());
+  close(socket);
+  return failed(address, why);
+}
+
 }  // namespace
 
-Result<Listener> open_listener(const std::string& address) {
+void remove_unix_socket(const std::string& address) {
+  if (address.starts_with(kUnix)) unlink(address.substr(kUnix.size()).c_str());
+}
+
+Result<Listener> open_listener(const std::string& address, unsigned mode) {
+  if (address.starts_with(kUnix)) return open_unix_listener(address, mode);
   const auto [host, port] = split_address(address);
   if (port.empty()) return failed(address, "it names no port");
   addrinfo hints{};
@@ -77,9 +122,20 @@ Result<Listener> open_listener(const std::string& address) {
   return failed(address, why);
 }
 
+std::string address_group(const std::string& address) {
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, address.c_str(), &v6) != 1) return address;
+  return std::string(reinterpret_cast<const char*>(v6.s6_addr), 8);
+}
+
+bool is_loopback(const std::string& address) {
+  return address == "unix" || address == "::1" || address.starts_with("127.");
+}
+
 std::string peer_address(const void* storage) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const auto* any = static_cast<const sockaddr_storage*>(storage);
+  if (any->ss_family == AF_UNIX) return "unix";
   const void* bytes = any->ss_family == AF_INET6
                           ? static_cast<const void*>(&static_cast<const sockaddr_in6*>(storage)->sin6_addr)
                           : static_cast<const void*>(&static_cast<const sockaddr_in*>(storage)->sin_addr);

@@ -162,21 +162,35 @@ void Poller::accept_some() {
       accept_again_ = now_ + kDescriptorPause;
       return;
     }
-    // A few that only drain are not counted; many are, so that quick offenders cannot pile up.
-    if (connections_.size() - std::min(lingering_, kLingering) < options_.connections) {
-      open(socket, &peer);
+    std::string address = peer_address(&peer);
+    if (has_room(address)) {
+      open(socket, std::move(address));
     } else {
       turn_away(socket);
     }
   }
 }
 
-void Poller::open(int socket, const void* peer) {
+bool Poller::has_room(const std::string& address) const {
+  // A few that only drain are not counted; many are, so that quick offenders cannot pile up.
+  if (connections_.size() - std::min(lingering_, kLingering) >= options_.connections) return false;
+  if (!options_.connections_per_address && is_loopback(address)) return true;
+  const auto found = per_address_.find(address_group(address));
+  if (found == per_address_.end()) return true;
+  return found->second < options_.connections_per_address.value_or(std::max(1U, options_.connections / 4));
+}
+
+/// An empty address: of one that is only turned away.
+void Poller::open(int socket, std::string remote_address) {
   const std::uint64_t id = next_id_++;
   auto connection = std::make_unique<Connection>();
   connection->id = id;
   connection->socket = socket;
-  if (peer != nullptr) connection->remote_address = peer_address(peer);
+  if (!remote_address.empty()) {
+    connection->counted_as = address_group(remote_address);
+    ++per_address_[connection->counted_as];
+  }
+  connection->remote_address = std::move(remote_address);
   Connection& c = *connections_.emplace(id, std::move(connection)).first->second;
   add(epoll_, socket, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, id);
   set_deadline(c, now_ + options_.header_time);
@@ -189,12 +203,12 @@ void Poller::turn_away(int socket) {
     return;
   }
   const std::uint64_t id = next_id_;
-  open(socket, nullptr);
+  open(socket, "");
   Connection& c = *connections_.at(id);
   c.phase = Phase::lingering;
   ++lingering_;
   const std::string answer =
-      processor_.render(problem(503, {"overloaded", "Too many connections are open.", ""}, 1));
+      processor_.render(problem(503, {"overloaded", "Too many connections are open, from this address or in all.", ""}, 1));
   [[maybe_unused]] const ssize_t n =
       ::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::shutdown(socket, SHUT_WR);
@@ -261,6 +275,8 @@ void Poller::on_deadline(Connection& c) {
 void Poller::close(Connection& c) {
   forget_exchange(c);
   if (c.phase == Phase::lingering) --lingering_;
+  if (const auto found = per_address_.find(c.counted_as); found != per_address_.end() && --found->second == 0)
+    per_address_.erase(found);
   if (c.phase == Phase::body) body_bytes_ -= c.in.size();
   forget_answer(c);
   if (c.scheduled != kEndOfTime) timers_.erase({c.scheduled.ms, c.id});

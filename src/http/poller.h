@@ -10,6 +10,7 @@
 #include "http/exchange.h"
 #include "http/head.h"
 #include "http/processor.h"
+#include "http/strangers.h"
 #include "http/workers.h"
 
 namespace holdfast::http {
@@ -44,6 +45,7 @@ struct Connection {
   Step::Next after_write = Step::Next::finish;
   Instant park_until;
   std::string remote_address;
+  std::string counted_as;  // its address among open connections; empty for one that was turned away
   std::uint64_t discarded = 0;
   Instant deadline = kEndOfTime;
   Instant scheduled = kEndOfTime;  // its entry among the timers, never later than the deadline
@@ -76,7 +78,8 @@ class Poller {
   void signal();
   void take_mail();
   void accept_some();
-  void open(int socket, const void* peer);
+  void open(int socket, std::string remote_address);
+  [[nodiscard]] bool has_room(const std::string& remote_address) const;
   void turn_away(int socket);
   void expire();
   void set_deadline(Connection& c, Instant at);
@@ -132,6 +135,8 @@ class Poller {
   std::uint64_t body_bytes_ = 0;  // of bodies that are not complete
   std::uint64_t out_bytes_ = 0;   // of answers that are not taken
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+  std::unordered_map<std::string, std::uint32_t> per_address_;  // how many of them, by address_group()
+  Strangers strangers_;
   std::set<std::pair<std::int64_t, std::uint64_t>> timers_;
   std::vector<std::uint64_t> again_;  // more to read, after the others had their turn
   std::string scratch_;

@@ -1,6 +1,7 @@
 #include <sys/socket.h>
 
 #include "http/admission.h"
+#include "http/listener.h"
 #include "http/poller.h"
 
 namespace holdfast::http {
@@ -73,7 +74,8 @@ void Poller::on_input(Connection& c) {
 
 void Poller::on_head(Connection& c, std::size_t length) {
   const std::string_view text = std::string_view(c.in).substr(c.scanner.start(), length - c.scanner.start());
-  auto admitted = admit(text, router_, options_);
+  auto admitted = admit(text, router_, options_,
+                        [&] { return strangers_.wrong(address_group(c.remote_address), now_); });
   if (!admitted) return refuse(c, admitted.error());
   c.in.erase(0, length);
   c.scanner = {};

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <thread>
 
 #include "holdfast/core/thread_name.h"
@@ -34,7 +35,7 @@ class PolledServer final : public Server {
 
   Result<std::string> listen() override {
     raise_descriptor_limit();
-    auto listener = open_listener(options_.listen);
+    auto listener = open_listener(options_.listen, options_.socket_mode);
     if (!listener) return std::unexpected(std::move(listener.error()));
     thread_ = std::thread([this, socket = listener->socket] {
       name_this_thread("listener");
@@ -44,9 +45,13 @@ class PolledServer final : public Server {
   }
 
   void wake(std::string_view topic) override { poller_.wake(topics_.take(topic)); }
-  void stop_accepting() override { poller_.stop_accepting(); }
+  void stop_accepting() override {
+    if (thread_.joinable() && !removed_.exchange(true)) remove_unix_socket(options_.listen);
+    poller_.stop_accepting();
+  }
 
   void stop() override {
+    stop_accepting();
     poller_.stop();
     const std::scoped_lock lock(stopping_);
     if (thread_.joinable()) thread_.join();
@@ -59,6 +64,7 @@ class PolledServer final : public Server {
   Poller poller_;
   std::thread thread_;
   std::mutex stopping_;
+  std::atomic<bool> removed_{false};
 };
 
 }  // namespace

@@ -78,9 +78,13 @@ enum class Access { open, client, operate };  // open: no token needed (health)
 
 struct Options {
   std::string name;                    // "client" or "admin", for logs
-  std::string listen;                  // "127.0.0.1:4653", "[::1]:0", port 0 picks a free one
+  std::string listen;                  // "127.0.0.1:4653", "[::1]:0", "unix:/path"; port 0 picks a free one
+  unsigned socket_mode = 0600;         // of a unix socket's file
   std::uint64_t body_bytes = 1 << 20;  // a longer body is refused (413) before it is read
   std::uint32_t connections = 1024;    // open at a time; more are answered 503
+  /// The same for one address (IPv6: one /64). nullopt: a quarter of `connections`, and no cap for loopback and unix
+  /// sockets, where a proxy stands for everybody.
+  std::optional<std::uint32_t> connections_per_address;
   std::uint32_t threads = 32;          // most handlers at a time
   Duration header_time{10'000}, body_time{30'000}, write_time{30'000}, idle_time{75'000};
   /// nullopt: unknown token. Empty function: no tokens are configured, everybody passes.

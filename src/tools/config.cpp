@@ -62,6 +62,8 @@ void read_limits(Section& root, Limits& limits) {
   read_size(*section, "result_bytes", limits.result_bytes);
   read_whole(*section, "json_depth", limits.json_depth, 1, 512);
   read_whole(*section, "connections", limits.connections, 1, 100'000);
+  std::uint32_t each = 0;
+  if (read_whole(*section, "connections_per_address", each, 1, 100'000)) limits.connections_per_address = each;
   read_whole(*section, "concurrent_calls", limits.concurrent_calls, 1, 100'000);
   section->finish();
 }
@@ -114,6 +116,12 @@ Result<std::map<std::string, ServerConfig>> load_client_file(Section& root, Conf
 void read_top(Section& root, Config& config) {
   read_text(root, "listen", config.listen);
   read_text(root, "admin_listen", config.admin_listen);
+  if (std::string mode; read_text(root, "socket_mode", mode)) {
+    if (mode != "0600" && mode != "0660")
+      root.problem("socket_mode", "is neither \"0600\" nor \"0660\"", "0600 lets in the owner, 0660 the group as well");
+    else
+      config.socket_mode = mode == "0660" ? 0660 : 0600;
+  }
   read_text(root, "database", config.database);
   read_duration(root, "shutdown_grace", config.shutdown_grace);
   if (Duration kept{}; read_duration(root, "retention", kept)) config.retention = kept;

@@ -96,7 +96,7 @@ void check_listener(const Config& config, const char* field, const std::string& 
   const std::string place = std::string("/") + field;
   if (const auto fault = listen_fault(address); !fault.empty()) {
     problems.add(place, std::string(field) + " " + fault,
-                 "write host:port, such as 127.0.0.1:4653 or [::1]:0");
+                 "write host:port, such as 127.0.0.1:4653 or [::1]:0, or unix:/run/holdfast/client.sock");
     return;
   }
   if (!is_loopback_listen(address) && config.tokens.empty())

@@ -156,6 +156,7 @@ void describe_server(std::string& out, const ServerConfig& server) {
 void describe_top(std::string& out, const Config& config) {
   line(out, "holdfast", "listen", config.listen);
   line(out, "holdfast", "admin_listen", config.admin_listen);
+  line(out, "holdfast", "socket_mode", config.socket_mode == 0660 ? "0660" : "0600");
   line(out, "holdfast", "database", config.database);
   line(out, "holdfast", "shutdown_grace", format_duration(config.shutdown_grace));
   line(out, "holdfast", "retention", config.retention ? format_duration(*config.retention) : "for ever");
@@ -166,6 +167,10 @@ void describe_top(std::string& out, const Config& config) {
   line(out, "limits", "result_bytes", std::to_string(config.limits.result_bytes));
   line(out, "limits", "json_depth", std::to_string(config.limits.json_depth));
   line(out, "limits", "connections", std::to_string(config.limits.connections));
+  const auto each = config.limits.connections_per_address;
+  line(out, "limits", "connections_per_address",
+       each ? std::to_string(*each)
+            : std::to_string(std::max(1U, config.limits.connections / 4)) + ", from this machine no cap");
   line(out, "limits", "concurrent_calls", std::to_string(config.limits.concurrent_calls));
   const Defaults& defaults = config.defaults;
   line(out, "defaults", "deadline", shown(defaults.deadline, defaults.sized, Kind::read));

@@ -55,9 +55,17 @@ bool is_url_text(std::string_view text) {
       text, [&](char c) { return is_alnum(c) || kPunctuation.find(c) != std::string_view::npos; });
 }
 
+constexpr std::string_view kUnixListen = "unix:";
+constexpr std::size_t kLongestSocketPath = 107;
+
 }  // namespace
 
 std::string listen_fault(std::string_view text) {
+  if (text.starts_with(kUnixListen)) {
+    const auto path = text.substr(kUnixListen.size());
+    if (!path.starts_with('/')) return "names no absolute path";
+    return path.size() > kLongestSocketPath ? "has a path longer than 107 bytes" : "";
+  }
   const auto [host, port] = split_port(text);
   if (!port) return "has no port";
   if (!is_host(host)) return "has no usable host";
@@ -66,6 +74,7 @@ std::string listen_fault(std::string_view text) {
 }
 
 bool is_loopback_listen(std::string_view text) {
+  if (text.starts_with(kUnixListen)) return true;
   const auto host = split_port(text).first;
   if (host == "[::1]" || ascii::lowered(host) == "localhost") return true;
   return is_ipv4(host) && host.starts_with("127.");

@@ -40,16 +40,37 @@ std::uint32_t v4_at(const std::uint8_t* bytes) {
   return quad(bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
-bool is_private_v6(const in6_addr& address) {
+constexpr std::array<std::uint8_t, 12> kCompatible{};  // also :: and ::1
+
+/// The IPv4 address that is wrapped into this one: mapped, NAT64, compatible, 6to4.
+std::optional<std::uint32_t> v4_inside(const std::uint8_t* bytes) {
   static constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   static constexpr std::array<std::uint8_t, 12> kNat64{0, 0x64, 0xff, 0x9b};
-  static constexpr std::array<std::uint8_t, 12> kCompatible{};  // also :: and ::1
+  for (const auto& prefix : {kMapped, kNat64, kCompatible}) {
+    if (std::memcmp(bytes, prefix.data(), prefix.size()) == 0) return v4_at(bytes + 12);
+  }
+  if (bytes[0] == 0x20 && bytes[1] == 0x02) return v4_at(bytes + 2);
+  return std::nullopt;
+}
+
+bool is_private_v6(const in6_addr& address) {
   const std::uint8_t* bytes = address.s6_addr;
-  if (std::memcmp(bytes, kMapped.data(), 12) == 0 || std::memcmp(bytes, kNat64.data(), 12) == 0)
-    return is_private_v4(v4_at(bytes + 12));
-  if (std::memcmp(bytes, kCompatible.data(), 12) == 0) return true;
-  if (bytes[0] == 0x20 && bytes[1] == 0x02) return is_private_v4(v4_at(bytes + 2));
+  if (std::memcmp(bytes, kCompatible.data(), kCompatible.size()) == 0) return true;
+  if (const auto inner = v4_inside(bytes)) return is_private_v4(*inner);
   return bytes[0] >= 0xfc || (bytes[0] & 0xe0) != 0x20;  // only 2000::/3 is global unicast
+}
+
+bool is_forbidden_v4(std::uint32_t address) {
+  return address >> 16 == quad(0, 0, 169, 254) || address == quad(100, 100, 100, 200) || address == quad(192, 0, 0, 192);
+}
+
+bool is_forbidden_v6(const in6_addr& address) {
+  static constexpr std::array<std::uint8_t, 16> kMetadata{0xfd, 0, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54};
+  const std::uint8_t* bytes = address.s6_addr;
+  if (bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80) return true;
+  if (std::memcmp(bytes, kMetadata.data(), kMetadata.size()) == 0) return true;
+  const auto inner = v4_inside(bytes);
+  return inner && is_forbidden_v4(*inner);
 }
 
 struct UrlDeleter {
@@ -92,6 +113,26 @@ bool is_private_address(std::string_view address) {
   in6_addr v6{};
   if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) return is_private_v6(v6);
   return true;
+}
+
+bool is_forbidden_address(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    sockaddr_in in{};
+    std::memcpy(&in, address, sizeof in);
+    return is_forbidden_v4(ntohl(in.sin_addr.s_addr));
+  }
+  sockaddr_in6 in{};
+  if (address->sa_family != AF_INET6) return true;
+  std::memcpy(&in, address, sizeof in);
+  return is_forbidden_v6(in.sin6_addr);
+}
+
+bool is_forbidden_address(std::string_view address) {
+  const std::string text(address);
+  in_addr v4{};
+  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return is_forbidden_v4(ntohl(v4.s_addr));
+  in6_addr v6{};
+  return inet_pton(AF_INET6, text.c_str(), &v6) != 1 || is_forbidden_v6(v6);
 }
 
 std::optional<Origin> origin_of(const std::string& text) {

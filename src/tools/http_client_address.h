@@ -16,6 +16,11 @@ namespace holdfast::tools {
 /// The same for an address written as text; text that is no address counts as private.
 [[nodiscard]] bool is_private_address(std::string_view address);
 
+/// True for link-local addresses and those where clouds keep a machine's credentials, in every wrapping: refused even
+/// where private addresses are allowed, unless the URL itself names the address.
+[[nodiscard]] bool is_forbidden_address(const sockaddr* address);
+[[nodiscard]] bool is_forbidden_address(std::string_view address);
+
 struct Origin {
   std::string scheme;
   std::string host;  // normalised: lower-case, IPv4 in dotted form, IPv6 in brackets

@@ -89,8 +89,9 @@ namespace {
 // --- connections
 // ----------------------------------------------------------------------------------------------------
 
-bool address_allowed(const Exchange& exchange, bool is_private) {
-  if (!is_private || exchange.request.allow_private) return true;
+template <class Address>
+bool address_allowed(const Exchange& exchange, Address address) {
+  if (!is_private_address(address) || (exchange.request.allow_private && !is_forbidden_address(address))) return true;
   const auto origin = origin_of(exchange.request.url);
   return origin && exchange.keep_literals && !is_host_name(origin->host);
 }
@@ -103,7 +104,7 @@ curl_socket_t on_open_socket(void* self, curlsocktype, curl_sockaddr* address) {
     exchange.seen.resend_stopped = true;
     return CURL_SOCKET_BAD;
   }
-  if (!address_allowed(exchange, is_private_address(&address->addr))) {
+  if (!address_allowed(exchange, static_cast<const sockaddr*>(&address->addr))) {
     exchange.seen.address_refused = true;
     return CURL_SOCKET_BAD;
   }
@@ -193,8 +194,7 @@ int on_ready(void* self, char* remote_address, char* local_address, int remote_p
     seen.resend_stopped = true;
     return CURL_PREREQFUNC_ABORT;
   }
-  if (!exchange.request.allow_private &&
-      !address_allowed(exchange, is_private_address(std::string_view(remote_address)))) {
+  if (!address_allowed(exchange, std::string_view(remote_address))) {
     seen.address_refused = true;
     return CURL_PREREQFUNC_ABORT;
   }

@@ -17,6 +17,7 @@ import behaviour  # noqa: E402
 import expectations  # noqa: E402
 import fault_server  # noqa: E402
 import scenario_file  # noqa: E402
+import secret_search as secrets  # noqa: E402
 from listening import Listening  # noqa: E402
 from load import Load  # noqa: E402
 from operating import Operating  # noqa: E402
@@ -25,8 +26,18 @@ from surroundings import NotHere, Surroundings  # noqa: E402
 
 PREAMBLE = "listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\n"
 DATABASE = "database: holdfast.db\n"
+SECRET = "planted-7c1f0e5b9a64"
+PLANTED = 'headers: {X-Planted: "Bearer ${env:PLANTED_SECRET}"}'
 WAIT_SECONDS = 15.0
 EXIT_NOT_HERE = 77
+
+
+def planted(config):
+    """Every HTTP server of the configuration gets a header with the secret, unless the scenario has headers of its own."""
+    if "headers:" in config:
+        return config
+    config = re.sub(r"\{(mcp: \{url:|http: \{base_url:)", lambda m: "{" + PLANTED + ", " + m[1], config)
+    return re.sub(r"(?m)^( +)(mcp: \{url:|http: \{base_url:)", lambda m: f"{m[1]}{PLANTED}\n{m[1]}{m[2]}", config)
 
 
 class World(Listening, Load, Operating, Surroundings):
@@ -36,6 +47,8 @@ class World(Listening, Load, Operating, Surroundings):
         self.scenario, self.faults, self.product = scenario, fault_server.FaultServer(), Product(binary, folder)
         self.runs, self.run_ids, self.submission_of, self.submitted_at, self.settled_at, self.ordered = {}, set(), {}, {}, {}, {}
         self.problems, self.timers, self.may_be_open, self.tried = [], [], False, set()
+        self.product.environment["PLANTED_SECRET"] = SECRET
+        self.product.watch_for(SECRET)
         self.faults.on_kill = self.product.kill
         self.plain = self.plain_tools()
         self.write_config(folder)
@@ -51,7 +64,7 @@ class World(Listening, Load, Operating, Surroundings):
             self.faults.listener(name)
         with open(os.path.join(folder, "holdfast.yaml"), "w") as f:
             own = "" if re.search("^database:", self.scenario.config, re.M) else DATABASE
-            f.write(PREAMBLE + own + self.faults.fill(self.scenario.config))
+            f.write(PREAMBLE + own + self.faults.fill(planted(self.scenario.config)))
 
     def plan(self, number, line):
         where, which, actions = re.fullmatch(r"(\S+) #(\d+|\*): (.*)", line).groups()
@@ -298,6 +311,7 @@ class World(Listening, Load, Operating, Surroundings):
             for number, line in self.scenario.do + self.scenario.expect:
                 self.carry_out(number, line)
             self.problems += expectations.after_every_scenario(self)
+            self.problems += secrets.after_every_scenario(self, SECRET)
         except NotHere:
             raise
         except Exception as e:

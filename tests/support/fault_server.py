@@ -124,7 +124,8 @@ class Exchange:
             self.do_status('200 {"ok": true}')
 
     def head(self, status, extra):
-        lines = [f"HTTP/1.1 {status} X", *(f"{k}: {v}" for k, v in self.headers), *extra]
+        echo = [f"X-Echo: {self.request.header('x-planted')}"]  # a tool that tells its caller's secrets to everybody
+        lines = [f"HTTP/1.1 {status} X", *(f"{k}: {v}" for k, v in self.headers), *echo, *extra]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
     def with_type(self, kind):

@@ -5,11 +5,31 @@ import os
 import queue
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
 
-READY = re.compile(r"holdfast ready client=([0-9.]+):(\d+) admin=([0-9.]+):(\d+)")
+READY = re.compile(r"holdfast ready client=(\S+) admin=(\S+)")
+
+
+def place(text):
+    """`host:port` as a pair, `unix:/path` as the path."""
+    if text.startswith("unix:"):
+        return text.removeprefix("unix:")
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
 
 
 class Answer:
@@ -26,6 +46,7 @@ class Product:
         self.binary, self.folder, self.process = binary, folder, None
         self.client = self.admin = None
         self.config = "holdfast.yaml"  # in `folder`, unless it is absolute
+        self.secret, self.leaks = None, set()
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_") and "proxy" not in k.lower()}
 
     def start(self, limit=20.0):
@@ -36,6 +57,8 @@ class Product:
 
         def follow(stream):
             for line in stream:
+                if self.secret and self.secret in line:
+                    self.leaks.add("stdout")
                 lines.put(line)
             lines.put(None)
         threading.Thread(target=follow, args=(self.process.stdout,), daemon=True).start()
@@ -49,9 +72,13 @@ class Product:
                 break
             ready = READY.search(line)
             if ready:
-                self.client, self.admin = (ready[1], int(ready[2])), (ready[3], int(ready[4]))
+                self.client, self.admin = place(ready[1]), place(ready[2])
                 return
         raise AssertionError(f"not ready within {limit:g} s: {self.errors()}")
+
+    def watch_for(self, secret):
+        """From now on every answer that has this text in it is written into `leaks`."""
+        self.secret = secret
 
     def errors(self):
         try:
@@ -74,7 +101,8 @@ class Product:
 
     def request(self, method, path, body=None, headers=(), admin=False, limit=70.0):
         address = self.admin if admin else self.client
-        connection = http.client.HTTPConnection(*address, timeout=limit)
+        unix = isinstance(address, str)
+        connection = UnixConnection(address, limit) if unix else http.client.HTTPConnection(*address, timeout=limit)
         try:
             connection.putrequest(method, path, skip_accept_encoding=True)
             data = None if body is None else body.encode()
@@ -89,6 +117,9 @@ class Product:
             except (BrokenPipeError, ConnectionResetError):
                 pass  # refused before it was read: the answer says why
             response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
+            answer = Answer(response.status, response.headers, response.read())
+            if self.secret and (self.secret.encode() in answer.body or self.secret in str(answer.headers)):
+                self.leaks.add(f"the answer to {method} {path}")
+            return answer
         finally:
             connection.close()

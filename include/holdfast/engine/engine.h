@@ -128,6 +128,8 @@ class Engine final : public tools::CallSink {
   /// Runs `work` on the engine's thread between two events, so that no decision sees the world before and after it. Always
   /// taken, also while the engine drains; dropped when it has stopped. Must not block.
   void between_events(std::move_only_function<void()> work);
+  /// An entry of the audit log, for what changes nothing else here. Answered once it is durable.
+  void note(std::string who, std::string action, std::string subject, std::string why, Answer<void> answer);
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
   /// False from a commit that failed for want of storage until one succeeds: no run moves meanwhile, and what

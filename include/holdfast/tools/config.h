@@ -24,6 +24,7 @@ struct Limits {
   std::uint64_t result_bytes = 8 << 20;
   std::uint32_t json_depth = 64;
   std::uint32_t connections = 1024;
+  std::optional<std::uint32_t> connections_per_address;  // nullopt: a quarter of them, and no cap for this machine
   std::uint32_t concurrent_calls = 256;
 };
 
@@ -71,6 +72,7 @@ struct Config {
   std::string path;
   std::string listen = "127.0.0.1:4653";
   std::string admin_listen = "127.0.0.1:4654";
+  unsigned socket_mode = 0600;  // of a listener's unix socket
   std::string database = "holdfast.db";  // absolute, or relative to the working directory
   Duration shutdown_grace{10'000};
   std::optional<Duration> retention;  // how long a settled run is kept; nullopt: for ever

@@ -84,7 +84,7 @@ struct FakeCommands final : api::Commands {
   Result<void> done;
   run::Run planned;
   engine::Engine::Verdict verdict;
-  std::string owner = "nobody asked", forced;
+  std::string owner = "nobody asked", forced, noted;
   int calls = 0;
   bool is_ready = true, has_storage = true, is_slow = false;
   engine::Answer<engine::Submitted> later;
@@ -130,6 +130,10 @@ struct FakeCommands final : api::Commands {
   }
   [[nodiscard]] bool ready() const override { return is_ready; }
   [[nodiscard]] bool storage_ok() const override { return has_storage; }
+  [[nodiscard]] Result<void> note(std::string by, std::string action, std::string subject, std::string) override {
+    noted = by + " " + action + " " + subject;
+    return {};
+  }
   [[nodiscard]] Result<void> backup(const std::string&) override {
     ++calls;
     return done;
@@ -369,6 +373,39 @@ TEST_CASE("a client token lists and cancels its own runs only") {
   CHECK(world.commands.owner.empty());
 }
 
+TEST_CASE("every token reads a run whose id it was given") {
+  World world;
+  auto request = world.request();
+  request.parameters["step"] = "s";
+  for (const char* path : {"/v1/runs/{id}", "/v1/runs/{id}/events", "/v1/runs/{id}/attempts", "/v1/runs/{id}/steps/{step}"})
+    for (const http::Identity& reader :
+         {http::Identity{"other", false}, http::Identity{"nightly", false}, http::Identity{"ops", true}}) {
+      request.identity = reader;
+      CHECK(world.answer("GET", path, request).status == 200);
+    }
+}
+
+TEST_CASE("a large settled run is told from one text, with the time that is left now") {
+  World world;
+  world.run().status = run::RunStatus::succeeded;
+  world.run().result = '"' + std::string(200'000, 'x') + '"';
+  const auto first = world.answer("GET", "/v1/runs/{id}", world.request());
+  REQUIRE(first.shared_body != nullptr);
+  CHECK((first.body + *first.shared_body) == api::run_json(world.run(), world.clock.at));
+  world.clock.at = world.clock.at + Duration{1'500};
+  const auto second = world.answer("GET", "/v1/runs/{id}", world.request());
+  CHECK(second.shared_body == first.shared_body);
+  CHECK((second.body + *second.shared_body) == api::run_json(world.run(), world.clock.at));
+}
+
+TEST_CASE("a backup is in the audit log before it is made") {
+  World world;
+  auto request = world.request({}, R"({"path": "/tmp/copy.db"})");
+  request.identity = {"ops", true};
+  CHECK(world.answer("POST", "/v1/backup", request).status == 200);
+  CHECK(world.commands.noted == "ops backup /tmp/copy.db");
+}
+
 TEST_CASE("a full page has a cursor that the next request understands") {
   World world;
   world.reader.listed.resize(2);
@@ -428,6 +465,27 @@ TEST_CASE("events are paged, waited for, and not waited for when none can come")
   CHECK(says(world.answer("GET", "/v1/runs/{id}/events", request), R"({"events":[],"next":0})"));
   request.query = {{"after", "-1"}};
   CHECK(world.answer("GET", "/v1/runs/{id}/events", request).status == 400);
+}
+
+TEST_CASE("a reader that is ahead of the ledger is told, and goes on behind the last event") {
+  World world;
+  world.run().last_event = 2;
+  world.reader.recorded = {run::Event{.seq = 1, .type = "run.submitted"}, run::Event{.seq = 2, .type = "run.waiting"}};
+  auto request = world.request();
+  request.query.emplace("after", "7");
+  request.query.emplace("wait", "30s");
+  const auto page = world.answer("GET", "/v1/runs/{id}/events", request);
+  CHECK(says(page, R"("next":2,"gap":{"after":7,"last":2})"));
+  request.query.clear();
+  request.headers.emplace("accept", "text/event-stream");
+  request.headers.emplace("last-event-id", "7");
+  const auto first = std::get<http::Stream>(world.call("GET", "/v1/runs/{id}/events", request));
+  CHECK(first.data == "id: 2\nevent: gap\ndata: {\"after\":7,\"last\":2}\n\n");
+  world.reader.recorded.push_back(run::Event{.seq = 3, .type = "run.settled"});
+  world.run().last_event = 3;
+  request.resumed = true;
+  const auto second = std::get<http::Stream>(world.call("GET", "/v1/runs/{id}/events", request));
+  CHECK(second.data.starts_with("id: 3\n"));
 }
 
 TEST_CASE("a step is posted once however often its request is woken") {

@@ -40,6 +40,7 @@ void check(const Case& c, const std::string& text) {
 }  // namespace
 
 TEST_CASE("a mistake at the top names its place and what would be right") {
+  const std::string too_long = "listen: unix:/" + std::string(107, 'x');
   const Case cases[] = {
       {"unknown", "lisen: 127.0.0.1:0", "/lisen", {"lisen", "`listen`"}},
       {"twice", "listen: 127.0.0.1:0\nlisten: 127.0.0.1:0", "/listen", {"twice"}},
@@ -56,6 +57,11 @@ TEST_CASE("a mistake at the top names its place and what would be right") {
       {"address", "listen: 127.0.0.1.5:80", "/listen", {"host"}},
       {"open", "listen: 0.0.0.0:0", "/listen", {"listen", "token"}},
       {"open by name", "listen: example.org:0", "/listen", {"token"}},
+      {"socket without a path", "listen: \"unix:\"", "/listen", {"absolute"}},
+      {"socket beside the file", "listen: \"unix:client.sock\"", "/listen", {"absolute", "unix:/run"}},
+      {"socket too long", too_long.c_str(), "/listen", {"107"}},
+      {"mode of a socket", "socket_mode: 0666", "/socket_mode", {"0600", "0660"}},
+      {"nobody per address", "limits: {connections_per_address: 0}", "/limits/connections_per_address", {"connections_per_address"}},
       {"admin open", "admin_listen: \"[::]:0\"", "/admin_listen", {"admin_listen", "token"}},
       {"scope",
        "auth: {tokens: [{name: a, scope: admin, sha256: 00}]}",

@@ -209,6 +209,14 @@ TEST_CASE("values of the environment are secrets, and nothing prints them") {
   CHECK(bad.error().message.find("nowhere-to-be-told") == std::string::npos);
 }
 
+TEST_CASE("a unix socket needs no token") {
+  const auto config = load_text("listen: unix:/run/a.sock\nadmin_listen: unix:/run/b.sock\nsocket_mode: 0660\nlimits: {connections_per_address: 7}");
+  REQUIRE(config.has_value());
+  CHECK(config->listen == "unix:/run/a.sock");
+  CHECK(config->socket_mode == 0660);
+  CHECK(config->limits.connections_per_address == 7);
+}
+
 TEST_CASE("check prints each value with its source") {
   const std::string text = describe(whole());
   for (const char* line :

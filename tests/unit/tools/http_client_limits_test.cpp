@@ -125,6 +125,10 @@ TEST_CASE("a name that points inward is refused, an address that is written out 
   HttpRequest allowed = client.post(named_url("inside.test", server.port));
   allowed.allow_private = true;
   CHECK(client.run(allowed).failure == Failure::none);
+  HttpRequest metadata = client.post(named_url("metadata.test", server.port));
+  metadata.allow_private = true;
+  CHECK(client.run(metadata).failure == Failure::address_refused);
+  CHECK(client.run(metadata).bytes_sent == 0);
   // The allowed call has left a connection behind: it is no way around the rule.
   CHECK(client.run(client.post(named_url("inside.test", server.port))).failure == Failure::address_refused);
   CHECK(client.run(client.post(named_url("localhost", server.port))).failure == Failure::none);
@@ -143,6 +147,18 @@ TEST_CASE("which addresses are private") {
                               "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"}) {
     INFO(address);
     CHECK_FALSE(is_private_address(std::string_view(address)));
+  }
+}
+
+TEST_CASE("which addresses are refused even where private ones are allowed") {
+  for (const char* address : {"169.254.169.254", "169.254.0.1", "100.100.100.200", "192.0.0.192", "fe80::1", "febf::1", "fd00:ec2::254",
+                              "::ffff:169.254.169.254", "::169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::", "nonsense"}) {
+    INFO(address);
+    CHECK(is_forbidden_address(std::string_view(address)));
+  }
+  for (const char* address : {"127.0.0.1", "10.0.0.1", "169.253.1.1", "::1", "fd00::1", "::ffff:10.0.0.1", "1.1.1.1"}) {
+    INFO(address);
+    CHECK_FALSE(is_forbidden_address(std::string_view(address)));
   }
 }
 
