@@ -16,7 +16,6 @@ namespace holdfast::api {
 class LargeAnswers {
  public:
   struct Text {
-    std::string owner;
     Instant deadline;
     std::string before;                       // up to the value of remaining_ms, which is told anew each time
     std::shared_ptr<const std::string> after;  // from behind it

@@ -54,10 +54,6 @@ struct Body {
 [[nodiscard]] inline std::string owner_scope(const http::Identity& identity) {
   return identity.operate ? "" : identity.name;
 }
-/// A client token sees what was submitted with it, an operator everything.
-[[nodiscard]] inline bool may_see(const http::Identity& identity, std::string_view owner) {
-  return identity.operate || identity.name == owner;
-}
 /// Who is written into the audit log.
 [[nodiscard]] inline std::string who(const http::Identity& identity) {
   return identity.name.empty() ? "operator" : identity.name;
