@@ -21,7 +21,9 @@ void add_admin_listener(http::Server& server, const Service& service);
 
 // Shared by the handlers of runs.
 
-/// The run that the request's path names, else `run_not_found`, also when it belongs to another client token.
+/// The run that the request's path names, else `run_not_found`. Every token may read a run whose id it was
+/// given (an id has 80 random bits); lists show a client token its own runs only, and the engine lets it
+/// change no other.
 [[nodiscard]] Result<RunPtr> find_run(const Service& service, const http::Request& request);
 [[nodiscard]] Result<RunPtr> run_by_id(const Service& service, const std::string& id);
 /// While the ledger can't be written no open run moves, and it can't record that itself: the run is shown as
