@@ -126,6 +126,7 @@ std::optional<Instant> parse_rfc850(std::string_view text, Instant now) {
   f.year = this_year - this_year % 100 + two_digits;
   if (f.year >= this_year + 50) f.year -= 100;
   if (f.year < this_year - 50) f.year += 100;
+  if (f.year > 9999) return std::nullopt;
   return instant_of(f);
 }
 

@@ -1,5 +1,6 @@
 #include "config_node.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "holdfast/core/json.h"
 
@@ -103,12 +105,35 @@ class YamlCopy {
   std::size_t nodes_ = 0;
 };
 
+/// Reads and keeps nothing.
+class Silent final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+/// Looks for a second document and no further: yaml-cpp's LoadAll finds documents without end after `{a},`.
+bool more_than_one(const std::string& text) {
+  std::istringstream in(text);
+  YAML::Parser parser(in);
+  Silent handler;
+  return parser.HandleNextDocument(handler) && parser.HandleNextDocument(handler);
+}
+
 Result<Node> parse_yaml(const std::string& path, std::string_view text) {
   try {
-    const auto documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1) return bad(path + ": /: several documents; one per file");
-    if (documents.empty()) return Node{};
-    return YamlCopy(path).copy(documents.front(), "", 0);
+    const std::string copy(text);
+    if (more_than_one(copy)) return bad(path + ": /: several documents, or more after the end of one; one per file");
+    const YAML::Node document = YAML::Load(copy);
+    if (!document.IsDefined() || document.IsNull()) return Node{};
+    return YamlCopy(path).copy(document, "", 0);
   } catch (const YAML::Exception& e) {
     return bad(path + ":" + std::to_string(e.mark.line + 1) + ":" + std::to_string(e.mark.column + 1) +
                ": not readable as YAML: " + e.msg + "; see docs/configuration.md for an example");

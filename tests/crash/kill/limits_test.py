@@ -167,6 +167,7 @@ class Starved(unittest.TestCase):
         self.world.heal()
         self.start()
         self.until(lambda: not ending.still_open(self.world), "every restored run rests", limit=40.0)
+        self.assertTrue(self.world.fence())
         unknown = self.world.ask("GET", "/v1/runs?status=unknown&limit=200").json["items"]
         self.assertTrue({run["id"] for run in unknown} & open_then, "a run that was open in the backup is unknown")
         self.settle_as_recorded(unknown)

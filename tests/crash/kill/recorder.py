@@ -3,12 +3,16 @@ misbehaves at random until it gets SIGUSR1. Prints the base URL when it listens.
 
 Plain HTTP under /t/<tool>: `read`, `plain`, `keyed` (honours Idempotency-Key), `checked` with its check `find`. MCP under /mcp: `look`, `post`.
 """
+import fcntl
 import hashlib
 import json
 import os
 import random
 import signal
+import socket
+import struct
 import sys
+import termios
 import threading
 import time
 
@@ -85,7 +89,60 @@ class Adding:
         self.append = append
 
 
+class Watched(fault_server.Connection):
+    """Knows at every moment whether a request may still be on its way in: what lies in the kernel is only looked at until `idle` is off."""
+
+    def __init__(self, sock, number):
+        super().__init__(sock, number)
+        self.idle = False
+
+    def read_until(self, mark):
+        while mark not in self.buffer:
+            self.idle = not self.buffer
+            self.sock.recv(1, socket.MSG_PEEK)
+            self.idle = False
+            piece = self.sock.recv(65536)
+            if not piece:
+                return None
+            self.buffer += piece
+        head, _, self.buffer = self.buffer.partition(mark)
+        return head
+
+    def quiet(self):
+        try:
+            waiting = struct.unpack("i", fcntl.ioctl(self.sock, termios.FIONREAD, b"\0\0\0\0"))[0]
+        except (OSError, ValueError):
+            return False  # being closed: it leaves the set of live ones next
+        return self.idle and waiting == 0
+
+
 class Listener(fault_server.Listener):
+    def accept(self, listening):
+        while True:
+            try:
+                sock, _ = listening.accept()
+            except OSError:
+                return
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Watched(sock, next(self.numbers))
+            self.server.live.add(connection)
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        try:
+            super().serve(connection)
+        finally:
+            self.server.live.discard(connection)
+
+    def fence(self, connection):
+        """Answers once every request that was sent before this one has been read and carried out."""
+        before, end = set(self.server.live) - {connection}, time.monotonic() + 30
+        while any(c in self.server.live and not c.quiet() for c in before):
+            if time.monotonic() > end:
+                return "status 503"
+            time.sleep(0.005)
+        return "status 200 {}"
+
     def tool(self, name):
         with self.lock:
             if name not in self.tools:
@@ -93,6 +150,9 @@ class Listener(fault_server.Listener):
             return self.tools[name]
 
     def call(self, connection, request, tool, body_read):
+        if request.path == "/fence":
+            Exchange(self, connection, request, tool).run(behaviour.parse(self.fence(connection)))
+            return False
         try:
             return super().call(connection, request, tool, body_read)
         finally:
@@ -111,6 +171,7 @@ class Exchange(fault_server.Exchange):
 class Recorder(fault_server.FaultServer):
     def __init__(self, log, seed):
         super().__init__()
+        self.live = set()
         self.log, self.effects, self.well, self.draws = Log(log), None, False, random.Random(seed)
         self.effects, self.draw_lock, self.numbers = Effects(self.log), threading.Lock(), fault_server.itertools.count(1)
         fault_server.Exchange = Exchange

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "support")]
@@ -121,7 +122,7 @@ class World:
         """The answer, or None when the product died or was not there: the caller repeats what it asked."""
         try:
             return self.product.request(method, path, None if body is None else json.dumps(body), headers, admin, limit)
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, AttributeError):  # http.client's own words for a connection that is gone
             return None
 
     def insist(self, *arguments, **options):
@@ -133,6 +134,14 @@ class World:
                 return answer
             self.over.wait(0.02)
         return None
+
+    def fence(self):
+        """True when the recorder has carried out everything that was sent to it before."""
+        try:
+            with urllib.request.urlopen(self.url + "/fence", timeout=40) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
 
     def heal(self):
         self.recorder.send_signal(signal.SIGUSR1)

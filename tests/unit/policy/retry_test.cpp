@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+#include "policy/http_date.h"
+
 using namespace holdfast;
 
 namespace {
@@ -229,4 +231,9 @@ TEST_CASE("a plain write needs half of its own deadline, everything else any tim
     CHECK_FALSE(enough_time(kind, own, Duration{-1}));
   }
   CHECK_FALSE(enough_time(Kind::plain, own, Duration{0}));
+}
+
+TEST_CASE("a date of two digits near the end of time is no date beyond it") {
+  CHECK_FALSE(parse_http_date("Wednesday, 09-Sep-26 12:00:30 GMT", kEndOfTime));
+  CHECK_FALSE(retry_after_wait("Wednesday, 09-Sep-26 12:00:30 GMT", "", kEndOfTime));
 }

@@ -290,6 +290,15 @@ TEST_CASE("a small file can't become a large one") {
   CHECK(large.error().message.find("1 MiB") != std::string::npos);
 }
 
+TEST_CASE("text after the end of a flow is an error, and is not read for ever") {
+  for (const char* text : {"{a},", "{a}, b", "[a],", "{database: x.db}, listen"}) {
+    INFO(text);
+    const auto read = load_text(text);
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().message.find("one per file") != std::string::npos);
+  }
+}
+
 TEST_CASE("an empty file is the defaults") {
   const auto c = load_text("");
   REQUIRE(c.has_value());
