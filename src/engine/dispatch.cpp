@@ -285,7 +285,8 @@ void Engine::Impl::call_finished(tools::CallId id, Evidence evidence) {
   const double seconds = static_cast<double>((now - flight.attempt.started_at).count()) / 1000.0;
   metrics.attempt_finished(flight.called->server, flight.called->tool, flight.attempt.klass, seconds,
                            evidence.failure == Failure::timeout);
-  if (flight.attempt.delivery == Delivery::maybe_sent && flight.attempt.kind == AttemptKind::call) {
+  const bool may_come_late = evidence.failure != Failure::none && flight.attempt.delivery != Delivery::not_sent;
+  if (may_come_late && flight.attempt.kind == AttemptKind::call) {
     lingering.emplace(id, Lingering{live.run.id, flight.step, flight.attempt.n});
     lingering_order.push_back(id);
     if (lingering_order.size() > kMostLingering) {

@@ -98,13 +98,13 @@ std::string_view tool_error_row(const Evidence& e, const ErrorPatterns& errors) 
   return "F13b";
 }
 
+/// What is not there equals nothing.
 bool fails_success_rule(const Evidence& e, const ToolPolicy& policy) {
   if (!policy.success) return false;
   const auto document = json::parse(e.result);
-  if (!document) return false;
-  const auto* value = json::at(*document, policy.success->pointer);
-  if (value == nullptr) return false;
-  return (json::canonical(*value) == policy.success->value) == policy.success->negate;
+  const auto* value = document ? json::at(*document, policy.success->pointer) : nullptr;
+  const bool equal = value != nullptr && json::canonical(*value) == policy.success->value;
+  return equal == policy.success->negate;
 }
 
 std::string_view rpc_row(std::int64_t code) {

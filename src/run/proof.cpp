@@ -23,6 +23,19 @@ void landed_from_outside(Turn& turn, std::uint32_t index, std::string result, st
   succeed(turn, index, std::move(result));
 }
 
+/// For the operator's check log.
+std::string_view words_of(Finding finding, bool settled) {
+  switch (finding) {
+    case Finding::found:
+      return "found: the write landed";
+    case Finding::absent:
+      return settled ? "absent: the write did not land" : "absent, but it may still arrive: proves nothing yet";
+    case Finding::inconclusive:
+      break;
+  }
+  return "inconclusive";
+}
+
 }  // namespace
 
 Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule) {
@@ -52,6 +65,7 @@ void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evide
   const Instant settled_at = write.last_sent_at.value_or(turn.now) + rule.settle;
   const bool settled = attempt.started_at >= settled_at;
   ++step.checks;
+  attempt.detail = std::string(words_of(finding, settled)) + (attempt.detail.empty() ? "" : "; " + attempt.detail);
   if (finding == Finding::found) return landed_from_outside(turn, index, "null", "check");
   if (finding == Finding::absent && settled) {
     step.doubt = Reason::none;
@@ -82,10 +96,11 @@ void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evide
 bool absorb_late(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
                  const Judgement& judgement) {
   Step& step = turn.run.steps[index];
+  const std::string& words = evidence.failure == Failure::none ? evidence.text : evidence.detail;
   attempt.late = true;
   attempt.late_detail = "an answer arrived " +
                         format_duration(turn.now - attempt.finished_at.value_or(attempt.started_at)) +
-                        " after the call was given up" + (evidence.text.empty() ? "" : ": " + evidence.text);
+                        " after the call was given up" + (words.empty() ? "" : ": " + words);
   add_event(turn, "attempt.late_answer", step.spec.id, "{\"attempt\":" + std::to_string(attempt.n) + "}");
   const bool positive = judgement.verdict == Verdict::ok;
   if (!positive || step.effect != Effect::write || turn.run.settled() || step.in_flight || !in_doubt(step))

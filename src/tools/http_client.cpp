@@ -363,7 +363,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     }
     if (exchange.state == State::running)
       report(exchange, std::move(outcome));
-    else if (outcome.failure == Failure::none && exchange.callbacks.late)
+    else if (outcome.status != 0 && exchange.callbacks.late)
       exchange.callbacks.late(std::move(outcome));
     retire(exchange, code == CURLE_OK);
   }

@@ -36,6 +36,14 @@ def call(rid, params):
         while held:
             result(held.pop(), {"late": True})
         result(rid, {})
+    elif tool in ("spoil", "spoil_deep", "spoil_big"):  # answers what is held with what nobody can use
+        held_id, deep = held.pop(), "[" * 200 + "]" * 200
+        spoilt = {"spoil": {"result": {}, "error": {}}, "spoil_big": {"result": {"x": "x" * 200_000}}}
+        if tool == "spoil_deep":
+            send('{"jsonrpc":"2.0","id":%d,"result":{"x":%s}}' % (held_id, deep))
+        else:
+            answer(held_id, **spoilt[tool])
+        result(rid, {})
     elif tool == "exit":
         os._exit(1)
     elif tool == "half":

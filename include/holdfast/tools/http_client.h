@@ -55,8 +55,9 @@ using RequestId = std::uint64_t;
 struct HttpCallbacks {
   /// Once, always.
   std::function<void(HttpOutcome)> done;
-  /// With `linger`: the complete answer that came after `done` had reported the timeout or the cancel. At
-  /// most once, and only where the whole request had left by then: what has not is not sent any more.
+  /// With `linger`: the answer, or as much of it as came before it broke off (then with a failure), after `done` had
+  /// reported the timeout or the cancel. At most once, and only where the whole request had left by then: what has
+  /// not is not sent any more.
   std::function<void(HttpOutcome)> late;
   /// When set and the answer's head has come with a 2xx status: decides whether the body is streamed to
   /// `chunk` instead of collected.

@@ -33,7 +33,8 @@ class CallSink {
   virtual ~CallSink() = default;
   /// Exactly once for every started call, at the latest shortly (50 ms) after its deadline or its cancel.
   virtual void finished(CallId id, Evidence evidence) = 0;
-  /// At most once, after finished(): a complete answer that came after we gave up.
+  /// At most once, after finished() with a timeout or a cancel: what came after we gave up, be it a complete answer
+  /// or one that can't be used.
   virtual void late(CallId id, Evidence evidence) = 0;
 };
 

@@ -172,8 +172,7 @@ void HttpCall::on_done(HttpOutcome outcome) {
   if (outcome.failure == Failure::cancelled) {
     Evidence evidence = resuming ? *base_ : exchange_evidence(outcome);
     evidence.failure = Failure::cancelled;
-    if (evidence.phase >= Phase::tx_part) send_cancelled("no longer wanted");
-    return finish(std::move(evidence));
+    return give_up(std::move(evidence), "no longer wanted");
   }
   if (streamed_) return on_stream_end(resuming ? *base_ : exchange_evidence(outcome));
   if (resuming) {
@@ -186,12 +185,17 @@ void HttpCall::on_done(HttpOutcome outcome) {
 }
 
 void HttpCall::on_timeout(Evidence evidence) {
-  const bool sent = evidence.phase >= Phase::tx_part;
-  const bool listening = stage_ == Stage::posted || stage_ == Stage::resuming;
   evidence.failure = Failure::timeout;
   evidence.answer = Answer::none;
   if (evidence.detail.empty()) evidence.detail = "no answer before the deadline";
-  if (sent && is_legacy()) send_cancelled("deadline exceeded");
+  give_up(std::move(evidence), "deadline exceeded");
+}
+
+/// Reported at once; where the exchange may go on, a late answer is still listened for.
+void HttpCall::give_up(Evidence evidence, std::string_view reason) {
+  const bool sent = evidence.phase >= Phase::tx_part;
+  const bool listening = stage_ == Stage::posted || stage_ == Stage::resuming;
+  if (sent) send_cancelled(reason);
   if (!listening || !sent || linger().count() == 0 || context_->lingering >= kMaxLingering) {
     if (listening) context_->http.cancel(request_);
     return finish(std::move(evidence));
@@ -199,7 +203,7 @@ void HttpCall::on_timeout(Evidence evidence) {
   finished_ = true;
   stage_ = Stage::lingering;
   ++context_->lingering;
-  context_->http.at(call_.deadline + linger() + Duration{100}, [self = shared_from_this()] {
+  context_->http.at(context_->clock.now() + linger() + Duration{100}, [self = shared_from_this()] {
     if (self->stage_ != Stage::lingering) return;
     self->context_->http.cancel(self->request_);
     self->over();
@@ -261,18 +265,14 @@ void HttpCall::answered(Evidence evidence) {
 
 void HttpCall::on_late(const HttpOutcome& outcome) {
   if (stage_ != Stage::lingering) return;
-  Evidence evidence = judge(outcome, rpc_id_, context_->catalog.config().limits);
-  const bool complete = evidence.phase == Phase::parsed && evidence.failure == Failure::none;
-  if (!streamed_ && complete) return late(std::move(evidence));
-  over();
+  if (streamed_) return over();  // its events have been looked at, one by one
+  late(judge(outcome, rpc_id_, context_->catalog.config().limits));
 }
 
 void HttpCall::late(Evidence evidence) {
   if (stage_ != Stage::lingering) return;
-  if (evidence.failure == Failure::none) {
-    if (evidence.http_status == 0) evidence.http_status = 200;
-    context_->gate.late(call_.id, std::move(evidence));
-  }
+  if (evidence.http_status == 0) evidence.http_status = 200;
+  context_->gate.late(call_.id, std::move(evidence));
   over();
 }
 
@@ -285,8 +285,7 @@ void HttpCall::cancel() {
   if (stage_ != Stage::pausing) return context_->http.cancel(request_);
   Evidence evidence = *std::exchange(base_, std::nullopt);
   evidence.failure = Failure::cancelled;
-  send_cancelled("no longer wanted");
-  finish(std::move(evidence));
+  give_up(std::move(evidence), "no longer wanted");
 }
 
 void HttpCall::finish(Evidence evidence) {

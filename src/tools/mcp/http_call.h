@@ -47,6 +47,7 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   void on_done(HttpOutcome outcome);
   void on_late(const HttpOutcome& outcome);
   void on_timeout(Evidence evidence);
+  void give_up(Evidence evidence, std::string_view reason);
   void on_stream_end(Evidence evidence);
   bool pause_before_resume();
   void absorb_refusal(Evidence& evidence);

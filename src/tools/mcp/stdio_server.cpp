@@ -318,7 +318,7 @@ void StdioServer::take_line(std::string_view line) {
   if (!message) {
     // Stray words are skipped; an answer that can't be read is still one.
     const std::optional<std::int64_t> id = line.front() == '{' ? peek_id(line) : std::nullopt;
-    if (id && in_flight(*id)) answer_call(*id, unreadable_answer(message.error()), line.size() + 1);
+    if (id) answer_call(*id, unreadable_answer(message.error()), line.size() + 1);
     return;
   }
   switch (message->kind) {
@@ -350,7 +350,7 @@ void StdioServer::answer_call(std::int64_t rpc_id, Evidence evidence, std::size_
   if (const auto found = expired_.find(rpc_id); found != expired_.end()) {
     const CallId id = found->second;
     expired_.erase(found);
-    if (evidence.failure == Failure::none) context_.gate.late(id, std::move(evidence));
+    context_.gate.late(id, std::move(evidence));
   }
 }
 

@@ -98,7 +98,6 @@ class StdioServer {
   void request_list();
   void end_list();
   void end_looks(bool all);
-  [[nodiscard]] bool in_flight(std::int64_t rpc_id) const { return by_rpc_.contains(rpc_id); }
   [[nodiscard]] Evidence evidence_of(const Flight& flight, Failure failure, std::string detail) const;
 
   StdioContext& context_;

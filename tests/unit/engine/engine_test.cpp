@@ -319,6 +319,27 @@ TEST_CASE("an answer and its lateness in one turn leave one finished row") {
   CHECK(life.stored(id).status == run::RunStatus::succeeded);
 }
 
+TEST_CASE("what comes after the body's time was up is on record, and moves no settled run") {
+  Folder folder;
+  HandClock clock;
+  Life life(folder.path, clock);
+  const std::string id = (*life.submit({"plain"}))->run_id;
+  Evidence slow = lost();
+  slow.failure = Failure::timeout;
+  slow.phase = Phase::rx_part_body;
+  slow.http_status = 200;
+  life.answer(life.transport.calls.at(0), slow);
+  CHECK(life.stored(id).reason == Reason::result_lost);
+  life.engine->late(life.transport.calls.at(0).id, good());
+  (void)life.engine->turn();
+  const auto rows = life.opened.reader->attempts(life.stored(id).seq, 0, 10);
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 1);
+  CHECK(rows->front().late);
+  CHECK(life.metrics.late_answers == 1);
+  CHECK(life.stored(id).status == run::RunStatus::failed);
+}
+
 TEST_CASE("what a key has accepted is told again when its body can't be planned any more") {
   Folder folder;
   HandClock clock;

@@ -150,10 +150,16 @@ TEST_CASE("a success rule turns a 2xx into a tool error") {
   CHECK(plain(http_ok(R"({"ok":false,"why":"No such customer"})"), p).row == "F11");
   CHECK(plain(http_ok(R"({"ok":false,"why":"quota"})"), p).row == "F12");
   CHECK(plain(http_ok(R"({"ok":false,"why":"upstream"})"), p).row == "F13");
-  // Nothing to compare decides nothing.
-  CHECK(plain(http_ok(R"({"done":true})"), p).action == Action::done);
-  CHECK(plain(http_ok("null"), p).action == Action::done);
-  CHECK(plain(http_ok("{broken"), p).action == Action::done);
+  // What is not there equals nothing.
+  for (const char* without : {R"({"done":true})", "null", R"("ok")", "{broken"}) {
+    INFO(without);
+    CHECK(plain(http_ok(without), p).row == "F13b");
+    CHECK(plain(mcp_result(without), p).row == "F13b");
+    auto opposite = p;
+    opposite.success->negate = true;
+    CHECK(plain(http_ok(without), opposite).action == Action::done);
+  }
+  CHECK(plain(http_ok(R"({"note":"upstream"})"), p).row == "F13");
   CHECK(plain(mcp_result(R"({"ok":false})"), p).row == "F13b");
   p.success->negate = true;
   CHECK(plain(http_ok(R"({"ok":true})"), p).row == "F13b");

@@ -218,29 +218,35 @@ TEST_CASE("the check decides: found, proven absent after settle, inconclusive") 
   auto begun = d.go();
   d.absorb(begun[0], broke(Failure::connection_lost, Phase::tx_all));
   REQUIRE(run::next(d.run, d.now) == std::vector<run::Move>{{run::MoveKind::check, 0}});
+  std::string said;
   const auto ask = [&](const Evidence& e) {
     auto t = d.turn();
     run::Attempt check = run::begin(t, 0, AttemptKind::check,
                                     nest_deadline(Duration{1'000}, std::nullopt, d.run.deadline, d.now));
     run::absorb_check(t, 0, check, e, classify(e, d.policy, Kind::read, false), d.policy);
+    said = check.detail;
     return d.go();
   };
   SECTION("found") {
     (void)ask(answered(200, "{\"total\":1}"));
+    CHECK(said.starts_with("found"));
     CHECK(d.run.status == run::RunStatus::succeeded);
     CHECK(d.sends == 1);
   }
   SECTION("absent counts only after settle") {
     CHECK(ask(answered(200, "{\"total\":0}")).empty());
+    CHECK(said.starts_with("absent, but it may still arrive"));
     CHECK(d.run.status == run::RunStatus::waiting);
     d.now = d.now + Duration{2'000};
     CHECK(ask(answered(200, "{\"total\":0}")).size() == 1);
+    CHECK(said.starts_with("absent: the write did not land"));
     CHECK(d.sends == 2);
   }
   SECTION("a check that proves nothing leaves the doubt and is asked again with growing pauses") {
     (void)ask(answered(500));
     d.now = d.now + Duration{2'000};
     (void)ask(answered(200, "{\"other\":0}"));
+    CHECK(said.starts_with("inconclusive"));
     CHECK(d.run.status == run::RunStatus::unknown);
     CHECK(d.run.steps[0].next_check == d.now + Duration{2'000});
     d.now = *d.run.steps[0].next_check;

@@ -336,6 +336,24 @@ TEST_CASE("with linger a late answer is heard after the timeout was told") {
   CHECK(outcome.body == "{\"late\":1}");
 }
 
+TEST_CASE("with linger a late answer that breaks off is heard as far as it came") {
+  RawServer server([&](Peer& peer, int) {
+    peer.request(), peer.pause(250), peer.write("HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nhalf");
+  });
+  Client client;
+  HttpRequest request = client.post(server.url(), "{}", Duration{100});
+  request.linger = Duration{3000};
+  std::promise<HttpOutcome> late;
+  HttpCallbacks callbacks;
+  callbacks.late = [&](HttpOutcome outcome) { late.set_value(std::move(outcome)); };
+  auto done = client.begin(request, nullptr, callbacks);
+  CHECK(done.get().failure == Failure::timeout);
+  const HttpOutcome outcome = late.get_future().get();
+  CHECK(outcome.failure == Failure::body_cut);
+  CHECK(outcome.status == 500);
+  CHECK(outcome.body == "half");
+}
+
 TEST_CASE("what was not wholly sent by the deadline does not go on leaving, linger or not") {
   std::promise<bool> gone;
   RawServer server([&](Peer& peer, int) { gone.set_value(peer.client_gone(20'000)); });

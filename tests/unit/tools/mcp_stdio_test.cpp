@@ -59,7 +59,7 @@ struct Fixture {
     server.command = {"python3", "-SE", HOLDFAST_SOURCE_DIR "/tests/support/stdio_tools.py", std::move(mode)};
     server.environment = {{"EXTRA", "yes"}};
     server.trust_annotations = trusted;
-    for (const char* name : {"ok", "noise", "hold", "release", "exit", "half", "answer_and_exit", "big",
+    for (const char* name : {"ok", "noise", "hold", "release", "spoil", "spoil_deep", "spoil_big", "exit", "half", "answer_and_exit", "big",
                              "deep", "error", "seen", "environment", "stall", "ask"}) {
       ToolConfig& tool = server.tools[name];
       tool.policy.server = "s";
@@ -174,6 +174,20 @@ TEST_CASE("a stdio call that runs out of time is cancelled, not its process, and
   CHECK(late.text == "done");
   CHECK(f.count_seen("notifications/cancelled") == 1);
   CHECK(f.pid() == pid);
+}
+
+TEST_CASE("a late stdio answer that can't be used is evidence all the same") {
+  for (const char* how : {"spoil", "spoil_deep", "spoil_big"}) {
+    INFO(how);
+    Fixture f("legacy");
+    f.pid();
+    const CallId id = f.send("hold", Duration{50});
+    CHECK(f.sink.wait(id).failure == Failure::timeout);
+    CHECK(f.run(how).answer == Answer::result);
+    const Evidence late = f.sink.wait_late(id);
+    CHECK(late.failure == (how == std::string("spoil") ? Failure::malformed_rpc : Failure::too_large));
+    CHECK_FALSE(late.detail.empty());
+  }
 }
 
 TEST_CASE("a cancelled stdio call ends at once") {
