@@ -52,6 +52,8 @@ class Oracles {
     ++life_;
     gates_.clear();
   }
+  /// An operator closes a server's circuit, and with it opens its rate gate.
+  void gate_opened(const std::string& server) { gates_.erase(server); }
   void turn_begins() { ++turn_; }
   [[nodiscard]] bool probe_out() const;
 

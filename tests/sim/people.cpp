@@ -373,6 +373,7 @@ void People::force() {
     std::optional<Duration> span;
     if (dice_.chance(600)) span = dice_.span(100, 10'000);
     forced_.insert({tool.server, name});
+    if (!open && name.empty()) oracles_.gate_opened(tool.server);
     desk_.engine->force_breaker(tool.server, name, open, "operator", "maintenance", span, [](Result<Breaker>) {});
     desk_.posted();
   }
@@ -398,8 +399,10 @@ void People::heal() {
       later(submission.number, Duration{10});
   world_.after(Duration{100}, [this] {
     if (!desk_.engine) return heal();
-    for (const auto& [server, tool] : forced_)
+    for (const auto& [server, tool] : forced_) {
+      if (tool.empty()) oracles_.gate_opened(server);
       desk_.engine->force_breaker(server, tool, false, "operator", "over", std::nullopt, [](Result<Breaker>) {});
+    }
     desk_.posted();
   });
 }
