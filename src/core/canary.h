@@ -18,7 +18,7 @@
   X(repeat_plain_write, "a plain write is repeated like a read")                                             \
   X(retry_unknown, "a restart sends writes again whose outcome waits for a verdict")                         \
   X(server_error_is_refusal, "a doubtful HTTP status is taken for a refusal")                                \
-  X(absent_at_once, "a check's \"absent\" counts although the write may still arrive")                       \
+  X(absent_at_once, "a check that finds nothing is believed while the write may still arrive")                  \
   X(attempts_reset_on_restart, "a restart forgets how many attempts a step has made")                        \
   X(crash_not_absorbed, "an attempt that the end of the process cut off is forgotten")                       \
   X(new_key_per_attempt, "each attempt gets a key of its own")                                               \
@@ -29,13 +29,20 @@
   X(deadline_restarted_on_recovery, "a restart gives every run its whole deadline again")                    \
   X(retry_after_ignored, "a time that a 429 names is not waited for")                                        \
   X(rate_gate_forgotten_on_restart, "a restart forgets that a server asked everybody to wait")               \
+  X(open_circuit_passes, "an open circuit lets calls through")                                               \
   X(second_probe, "a half-open circuit lets everybody through")                                              \
   X(probe_leaked_on_cancel, "a cancelled probe keeps its circuit's place until its lease ends")              \
+  X(slots_not_counted, "a server gets more calls at once than it may")                                       \
   X(slot_leaked_on_cancel, "a cancelled call keeps its server's slot")                                       \
   X(late_answer_to_another_call, "a late answer is given to another call than its own")                      \
   X(unsettled_run_lost_on_load, "a restart does not load runs that wait")                                    \
+  X(dependencies_ignored, "a step does not wait for those before it")                                        \
+  X(cancel_ignored, "a cancelled run goes on")                                                               \
   X(settled_overwritten, "a cancel changes a run that has ended")                                            \
-  X(submit_key_not_looked_up, "a repeated submission is not recognised")
+  X(submit_key_not_looked_up, "a repeated submission is not recognised")                                     \
+  X(refused_run_stored, "a run that was refused for want of storage is stored once there is room")           \
+  X(event_numbers_go_back, "a restart numbers a run's events from the last that its own row names")          \
+  X(secret_stored, "the configuration's headers are frozen with a request")
 
 namespace holdfast {
 

@@ -135,7 +135,8 @@ Admission admit(Breaker& b, const BreakerRule& rule, Instant now, Instant lease_
     force_close(b, {}, {}, now);
     changed = true;
   }
-  const bool crowd = canary(Canary::second_probe) && b.state == BreakerState::half_open;
+  const bool crowd = (canary(Canary::second_probe) && b.state == BreakerState::half_open) ||
+                     (canary(Canary::open_circuit_passes) && b.state == BreakerState::open);
   if (!rule.enabled || b.state == BreakerState::closed || crowd) {
     return {.pass = Pass::yes, .generation = b.generation, .changed = changed};
   }

@@ -50,17 +50,22 @@ class Oracles {
   void expect_ops(const std::string& op_name, const Submission* owner) { owners_[op_name] = owner; }
   void new_life() {
     ++life_;
-    gates_.clear();
+    ++turn_;
   }
   /// An operator closes a server's circuit, and with it opens its rate gate.
   void gate_opened(const std::string& server) { gates_.erase(server); }
   void turn_begins() { ++turn_; }
+  /// A turn is over: who waits for a slot waits for one that somebody has. `out`: calls by server.
+  void slots_are_taken(const std::map<std::string, std::uint32_t>& out) const;
   [[nodiscard]] bool probe_out() const;
 
  private:
   struct Circuit {
     Breaker row;
     std::uint32_t starts = 0;  // while this half-open generation lasts
+    std::string prober;        // the run, step and row of the one that started
+    std::uint32_t step = 0, n = 0;
+    std::uint64_t since_turn = 0;  // the row
   };
   struct Gate {
     Instant until{};
@@ -69,6 +74,7 @@ class Oracles {
   void check_transition(const Stored* before, const run::Run& after);
   void check_step(const run::Run& run, std::uint32_t index, const run::Step* before);
   void check_attempt(const run::Run& run, const run::Attempt& attempt);
+  void check_probes(const ledger::Batch& batch) const;
   void note_goals(const Stored* before, const run::Run& run);
   void record(Op& op, const run::Attempt& attempt);
   void apply(const ledger::Batch& batch);

@@ -120,6 +120,8 @@ void People::submitted(int number, const std::string& run_id, bool replayed) {
   HOLDFAST_REQUIRE(stored->run.name == std::to_string(number), "acknowledged_is_mine", run_id);
   HOLDFAST_REQUIRE(submission.run_id.empty() || submission.run_id == run_id, "one_run_per_key", run_id);
   HOLDFAST_REQUIRE(submission.run_id.empty() || replayed, "replay_is_told", run_id);
+  HOLDFAST_REQUIRE(!replayed || !submission.run_id.empty() || submission.lost_answer, "refused_runs_are_not_stored",
+          run_id + " was refused, and is there");
   if (replayed) world_.tally.reached(Goal::submit_replayed);
   if (replayed && submission.lost_answer) world_.tally.reached(Goal::submit_after_crash);
   const bool first = submission.run_id.empty();
@@ -318,6 +320,7 @@ void People::settle(const ledger::UnknownEntry& entry) {
   if (late && dice_.chance(500)) {
     verdict.deadline = desk_.clock->now() + dice_.span(1'000, 20'000);
     latest_deadline_ = std::max(latest_deadline_, *verdict.deadline);
+    op->extended = true;
   }
   const run::Resolution word = verdict.verdict;
   const bool extends = verdict.deadline.has_value();
