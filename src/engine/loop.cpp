@@ -119,7 +119,8 @@ Result<void> Engine::Impl::load() {
     live->run = std::move(stored);
     if (canary(Canary::deadline_restarted_on_recovery))
       live->changes.run = true, live->run.deadline = now + (live->run.deadline - live->run.created_at);
-    for (run::Step& step : live->run.steps) {
+    for (std::uint32_t i = 0; i < live->run.steps.size(); ++i) {
+      run::Step& step = live->run.steps[i];
       if (canary(Canary::attempts_reset_on_restart)) step.attempts = 0;
       if (canary(Canary::retry_unknown) && step.status == run::StepStatus::unknown)
         step.status = run::StepStatus::pending, step.doubt = Reason::none;
@@ -130,6 +131,7 @@ Result<void> Engine::Impl::load() {
       if (step.status != run::StepStatus::waiting || !at_a_gate) continue;
       step.status = run::StepStatus::pending;
       step.wait = {};
+      live->changes.touch(i);  // stored too: past its deadline a run asks nobody, and would be shown as waiting
     }
     Live* raw = live.get();
     by_seq.emplace(raw->run.seq, raw);

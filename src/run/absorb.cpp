@@ -259,7 +259,8 @@ void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Eviden
   turn.changes.touch(index);
   if (evidence.failure == Failure::crashed && attempt.counted) ++step.crashes;
   if (judgement.action != Action::repair_session) step.session_repaired = false;
-  if (canary(Canary::budget_debited_after_the_send) && attempt.counted && step.attempts > 1)
+  const bool answered = evidence.failure != Failure::crashed && attempt.counted && step.attempts > 1;
+  if (canary(Canary::budget_debited_after_the_send) && answered)
     ++turn.run.retry_spent, turn.changes.run = true;
 
   if (terminal(step.status)) return;

@@ -103,7 +103,13 @@ std::string portrait(const run::Attempt& a) {
 // --- the ledger's border ---
 
 void Oracles::deciding(const ledger::Batch& batch) {
-  for (const run::Run* run : batch.new_runs) check_transition(nullptr, *run);
+  for (const run::Run* run : batch.new_runs) {
+    check_transition(nullptr, *run);
+    for (const run::Step& step : run->steps) {
+      const std::string& other = op_of(step)->run_id;
+      HOLDFAST_REQUIRE(other == run->id || !find(other), "one_run_per_submission", other + " and " + run->id);
+    }
+  }
   std::set<const run::Run*> seen;
   const auto look = [&](const run::Run* run) {
     if (!seen.insert(run).second) return;
@@ -290,11 +296,16 @@ void Oracles::committed(const ledger::Batch& batch) {
 /// A probe that has ended, however it has ended, leaves its circuit's place.
 void Oracles::check_probes(const ledger::Batch& batch) const {
   for (const auto& [key, circuit] : circuits_) {
-    if (circuit.row.state != BreakerState::half_open || circuit.starts == 0 || !circuit.row.probe_until) continue;
-    for (const auto& [run, attempt] : batch.attempts)
-      HOLDFAST_REQUIRE(attempt.delivery == Delivery::in_flight || run->id != circuit.prober ||
-                  attempt.step != circuit.step || attempt.n != circuit.n,
-              "ended_probe_leaves_its_place", key.first + "/" + key.second + "\n" + portrait(attempt));
+    if (circuit.prober.empty()) continue;
+    const bool taken = circuit.row.state == BreakerState::half_open && circuit.starts > 0 && circuit.row.probe_until;
+    for (const auto& [run, attempt] : batch.attempts) {
+      if (attempt.delivery == Delivery::in_flight || attempt.n != circuit.n || attempt.step != circuit.step ||
+          run->id != circuit.prober)
+        continue;
+      HOLDFAST_REQUIRE(!taken, "ended_probe_leaves_its_place",
+              key.first + "/" + key.second + "\n" + portrait(attempt));
+      if (attempt.klass == AttemptClass::cancelled) world_.tally.reached(Goal::probe_cancelled);
+    }
   }
 }
 
@@ -304,6 +315,7 @@ void Oracles::slots_are_taken(const std::map<std::string, std::uint32_t>& out) c
   if (all >= town_.config->limits.concurrent_calls) return;
   for (const auto& [id, stored] : stored_)
     for (const run::Step& step : stored.run.steps) {
+      if (stored.run.settled()) break;
       if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) continue;
       const std::uint32_t most = town_.config->servers.at(step.spec.server).max_in_flight;
       const auto at = out.find(step.spec.server);
@@ -428,6 +440,7 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
     at->second.prober = run.id;
     at->second.step = op.step;
     at->second.n = attempt.n;
+    on_probe(std::atoi(run.name.c_str()));
   }
   const auto gate = gates_.find(call.server);
   if (gate != gates_.end() && gate->second.since_turn < turn_)

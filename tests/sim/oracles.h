@@ -1,5 +1,6 @@
 #pragma once
 // What must hold after every event. Each oracle has a name; a contradiction throws a Violation.
+#include <functional>
 #include <map>
 #include <set>
 
@@ -37,6 +38,9 @@ class Oracles {
   void acted(Op& op);
   void handed_over(Op& op, std::size_t send, Shown shown, std::optional<Instant> not_before);
   void call_lost_with_process(Op& op, std::size_t send);
+
+  /// A probe leaves, of the submission with this number.
+  std::function<void(int)> on_probe = [](int) {};
 
   // --- at the end ---
   void at_rest(const std::vector<Submission>& submissions, ledger::Reader& reader);

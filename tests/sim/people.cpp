@@ -15,7 +15,15 @@ People::People(std::uint64_t seed, World& world, Truth& truth, const Town& town,
       town_(town),
       swarm_(swarm),
       oracles_(oracles),
-      desk_(desk) {}
+      desk_(desk) {
+  // Some cancel just then: by chance alone it hardly ever happens.
+  oracles_.on_probe = [this, dice = std::make_shared<Dice>(seed, "probes")](int number) {
+    if (swarm_.cancel == 0 || !dice->chance(200)) return;
+    world_.after(dice->span(0, swarm_.latency_ms), [this, number] {
+      if (!submissions_[static_cast<std::size_t>(number)].run_id.empty()) cancel(number);
+    });
+  };
+}
 
 run::PlanContext People::context() const {
   run::PlanContext context;
@@ -128,7 +136,8 @@ void People::submitted(int number, const std::string& run_id, bool replayed) {
   submission.run_id = run_id;
   if (!first) return;
   ++world_.tally.runs;
-  if (dice_.chance(swarm_.cancel)) world_.after(dice_.span(0, 5'000), [this, number] { cancel(number); });
+  if (dice_.chance(swarm_.cancel))
+    world_.after(dice_.span(0, dice_.chance(500) ? 200 : 5'000), [this, number] { cancel(number); });
   if (!submission.key.empty() && dice_.chance(swarm_.resubmit)) later(number, dice_.span(0, 10'000));
   if (!submission.key.empty() && dice_.chance(swarm_.resubmit))
     world_.after(dice_.span(0, 10'000), [this, number] { try_other_body(number); });
