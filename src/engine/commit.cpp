@@ -1,6 +1,7 @@
 // The output gate: everything decided becomes durable as one batch, and only then do effects leave.
 #include <spdlog/spdlog.h>
 
+#include "core/canary.h"
 #include "core/crash_point.h"
 #include "engine/loop.h"
 
@@ -8,7 +9,13 @@ namespace holdfast::engine {
 
 namespace {
 constexpr Duration kLongestStoragePause{2'000};
-}
+
+/// What only a canary has: the word for a commit that has not happened.
+struct NoProof : ledger::Ledger {
+  using Ledger::committed;
+};
+
+}  // namespace
 
 void Engine::Impl::build_batch() {
   batch.clear();
@@ -72,6 +79,8 @@ void Engine::Impl::flush() {
   if (batch.empty())
     return release_effects();  // nothing to store: whoever waits is told what is stored already
   crash_point(CrashPoint::before_commit);
+  if (canary(Canary::send_before_commit)) send(NoProof::committed());
+  if (canary(Canary::acknowledge_before_commit)) answer_submitters();
   const std::size_t size = batch.runs.size() + batch.new_runs.size();
   const auto started = std::chrono::steady_clock::now();
   auto committed = ledger.commit(batch);
@@ -99,15 +108,23 @@ void Engine::Impl::count_turn() {
   report();
 }
 
+void Engine::Impl::answer_submitters() {
+  for (auto& [run_id, answer] : submit_answers) answer(nullptr);
+  submit_answers.clear();
+}
+
+void Engine::Impl::send(const ledger::Committed& proof) {
+  for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
+  outgoing.clear();
+}
+
 void Engine::Impl::after_commit(const ledger::Committed& proof) {
   crash_point(CrashPoint::committed);
   if (!submit_answers.empty()) crash_point(CrashPoint::submit_committed);
   count_turn();
-  for (auto& [run_id, answer] : submit_answers) answer(nullptr);
-  submit_answers.clear();
+  answer_submitters();
   if (!outgoing.empty()) crash_point(CrashPoint::answered);
-  for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
-  outgoing.clear();
+  send(proof);
   keys.clear();
   audit.clear();
   kept.clear();
@@ -167,6 +184,7 @@ void Engine::Impl::storage_failed(const Error& error) {
   for (const ledger::LatencyRow& row : batch.latencies) latencies.store_again(row);
   for (auto& [run_id, answer] : submit_answers) {
     answer(&storage_error);
+    if (canary(Canary::refused_run_stored)) continue;
     const auto it = runs.find(run_id);
     if (it == runs.end() || !it->second->is_new) continue;
     Live* live = it->second.get();

@@ -1,6 +1,7 @@
 // From a move to a call, and from evidence back to the run.
 #include <algorithm>
 
+#include "core/canary.h"
 #include "core/crash_point.h"
 #include "engine/loop.h"
 #include "holdfast/core/json.h"
@@ -26,10 +27,12 @@ const ToolPolicy& Engine::Impl::policy_of(const run::Step& step) const {
 Result<void> Engine::Impl::freeze(Live& live, std::uint32_t index, const ToolPolicy& policy) {
   run::Step& step = live.run.steps[index];
   const bool is_write = step.effect == Effect::write;
-  if (is_write && step.write && !step.write->request.head.empty()) return {};
+  const bool anew = canary(Canary::body_rendered_again);
+  if (is_write && step.write && !step.write->request.head.empty() && !anew) return {};
   if (!is_write && index < live.requests.size() && !live.requests[index].head.empty()) return {};
-  const auto args = resolved_args(live.run, step);
+  auto args = resolved_args(live.run, step);
   if (!args) return std::unexpected(args.error());
+  if (anew) args->insert(args->size() - 1, ",\"attempt\":" + std::to_string(step.rows));
   if (step.target.empty()) {
     auto target = catalog.target(step.spec.server, step.spec.tool, step.spec.target, *args);
     if (!target) return std::unexpected(target.error());
@@ -225,6 +228,7 @@ void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, con
   call.request = std::move(request);
   if (kind == AttemptKind::call && called.key && live.run.steps[index].write) {
     call.key = live.run.steps[index].write->key;
+    if (canary(Canary::new_key_per_attempt)) call.key += std::to_string(live.run.steps[index].rows);
     call.key_rule = called.key;
   }
   call.deadline = deadline.at;
@@ -238,9 +242,10 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
   const run::Step& step = live.run.steps[index];
   const Judgement judgement = classify(evidence, *flight.called, flight.kind, flight.attempt.clipped);
   const bool neutral = evidence.failure == Failure::cancelled || evidence.failure == Failure::crashed;
-  if (neutral)
+  const bool leaks = canary(Canary::probe_leaked_on_cancel) && evidence.failure == Failure::cancelled;
+  if (neutral && !leaks)
     gates.give_back(flight.permit, *flight.called, now);
-  else
+  else if (!neutral)
     gates.settle(flight.permit, *flight.called, judgement,
                  retry_after_wait(evidence.retry_after, evidence.date, now), now);
   const Sample sample = sample_of(flight.attempt.kind, flight.attempt.clipped, evidence, judgement);
@@ -278,7 +283,8 @@ void Engine::Impl::call_finished(tools::CallId id, Evidence evidence) {
   flights.erase(it);
   Live& live = *flight.live;
   --live.flights;
-  if (flight.held_slot) gates.release_slot(flight.called->server);
+  const bool leaks = canary(Canary::slot_leaked_on_cancel) && evidence.failure == Failure::cancelled;
+  if (flight.held_slot && !leaks) gates.release_slot(flight.called->server);
   if (flight.age) sent_at.erase(*flight.age);
   last_progress = now;
   end_flight(live, flight.step, evidence, flight);
@@ -299,7 +305,7 @@ void Engine::Impl::call_finished(tools::CallId id, Evidence evidence) {
 }
 
 void Engine::Impl::call_late(tools::CallId id, Evidence evidence) {
-  const auto it = lingering.find(id);
+  const auto it = canary(Canary::late_answer_to_another_call) ? lingering.begin() : lingering.find(id);
   if (it == lingering.end()) return;
   const Lingering which = std::move(it->second);
   lingering.erase(it);

@@ -1,6 +1,7 @@
 // The public face: commands from other threads become items of the inbox.
 #include "holdfast/engine/engine.h"
 
+#include "core/canary.h"
 #include "engine/loop.h"
 #include "holdfast/core/thread_name.h"
 
@@ -74,7 +75,7 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
     } else {
       auto stored = impl.heed(impl.ledger.find_submission(planned.owner, planned.submit_key));
       if (!stored) return answer(std::unexpected(stored.error()));
-      known = std::move(*stored);
+      if (!canary(Canary::submit_key_not_looked_up)) known = std::move(*stored);
     }
     if (known && known->digest != planned.submit_digest)
       return answer(std::unexpected(reused(known->run_id)));
@@ -231,6 +232,8 @@ void Engine::cancel(std::string run_id, std::string owner, std::string who, std:
                auto found = visible(impl, run_id, owner);
                if (!found) return a(std::unexpected(found.error()));
                Live& live = **found;
+               if (canary(Canary::settled_overwritten) && live.run.settled())
+                 live.changes.run = true, live.run.status = run::RunStatus::cancelled;
                if (!live.run.settled() && !live.run.cancel_requested) {
                  run::Turn turn{live.run, live.changes, impl.now, impl.random};
                  record(impl, std::move(who), "cancel", live.run.id, reason);

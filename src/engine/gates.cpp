@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/canary.h"
+
 namespace holdfast::engine {
 
 Gates::Gates(const tools::Catalog& catalog, Random& random) : catalog_(catalog), random_(random) {
@@ -28,6 +30,7 @@ void Gates::load(std::vector<Breaker> breakers, std::vector<RateGate> gates) {
     if (b.state != BreakerState::closed) changes_.push_back({b.server, b.tool, b.state, false});
     breakers_.insert_or_assign(std::move(key), std::move(b));
   }
+  if (canary(Canary::rate_gate_forgotten_on_restart)) gates.clear();
   for (RateGate& g : gates) server(g.server).gate = g;
 }
 
@@ -40,11 +43,13 @@ bool Gates::slot_free(std::string_view name) const {
 }
 
 void Gates::take_slot(std::string_view name) {
+  if (canary(Canary::slots_not_counted)) return;
   ++in_flight_;
   ++server(name).in_flight;
 }
 
 void Gates::release_slot(std::string_view name) {
+  if (canary(Canary::slots_not_counted)) return;
   --in_flight_;
   --server(name).in_flight;
 }

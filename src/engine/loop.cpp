@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/canary.h"
 #include "core/crash_point.h"
 
 namespace holdfast::engine {
@@ -113,9 +114,16 @@ Result<void> Engine::Impl::load() {
   std::unordered_map<std::int64_t, Live*> by_seq;
   std::vector<Live*> loaded;
   for (run::Run& stored : opened->runs) {
+    if (canary(Canary::unsettled_run_lost_on_load) && stored.status == run::RunStatus::waiting) continue;
     auto live = std::make_unique<Live>();
     live->run = std::move(stored);
-    for (run::Step& step : live->run.steps) {
+    if (canary(Canary::deadline_restarted_on_recovery))
+      live->changes.run = true, live->run.deadline = now + (live->run.deadline - live->run.created_at);
+    for (std::uint32_t i = 0; i < live->run.steps.size(); ++i) {
+      run::Step& step = live->run.steps[i];
+      if (canary(Canary::attempts_reset_on_restart)) step.attempts = 0;
+      if (canary(Canary::retry_unknown) && step.status == run::StepStatus::unknown)
+        step.status = run::StepStatus::pending, step.doubt = Reason::none;
       // Gates and slots are asked again; what waited for them has spent nothing.
       const bool at_a_gate = step.wait.what == run::WaitFor::slot ||
                              step.wait.what == run::WaitFor::storage ||
@@ -123,6 +131,7 @@ Result<void> Engine::Impl::load() {
       if (step.status != run::StepStatus::waiting || !at_a_gate) continue;
       step.status = run::StepStatus::pending;
       step.wait = {};
+      live->changes.touch(i);  // stored too: past its deadline a run asks nobody, and would be shown as waiting
     }
     Live* raw = live.get();
     by_seq.emplace(raw->run.seq, raw);
@@ -132,6 +141,11 @@ Result<void> Engine::Impl::load() {
   }
   for (const run::Attempt& attempt : opened->in_flight) {
     const auto it = by_seq.find(attempt.run_seq);
+    if (canary(Canary::crash_not_absorbed) && it != by_seq.end()) {
+      run::Step& step = it->second->run.steps[attempt.step];
+      step.in_flight = false, step.status = run::StepStatus::pending;
+      continue;
+    }
     if (it != by_seq.end() && attempt.step < it->second->run.steps.size()) absorb_crash(*it->second, attempt);
   }
   if (opened->restored) distrust_restored(*opened->restored);

@@ -129,6 +129,8 @@ struct Engine::Impl {
   void flush();
   void build_batch();
   void after_commit(const ledger::Committed& proof);
+  void answer_submitters();
+  void send(const ledger::Committed& proof);
   void release_effects();
   void storage_failed(const Error& error);
   void count_turn();

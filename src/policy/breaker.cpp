@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "core/canary.h"
+
 namespace holdfast {
 namespace {
 
@@ -133,7 +135,9 @@ Admission admit(Breaker& b, const BreakerRule& rule, Instant now, Instant lease_
     force_close(b, {}, {}, now);
     changed = true;
   }
-  if (!rule.enabled || b.state == BreakerState::closed) {
+  const bool crowd = (canary(Canary::second_probe) && b.state == BreakerState::half_open) ||
+                     (canary(Canary::open_circuit_passes) && b.state == BreakerState::open);
+  if (!rule.enabled || b.state == BreakerState::closed || crowd) {
     return {.pass = Pass::yes, .generation = b.generation, .changed = changed};
   }
   const auto& busy_until = b.state == BreakerState::open ? b.until : b.probe_until;

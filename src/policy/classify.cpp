@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "core/canary.h"
 #include "holdfast/policy/retry.h"
 #include "recognise.h"
 
@@ -150,7 +151,8 @@ Judgement classify(const Evidence& evidence, const ToolPolicy& policy, Kind kind
               .strikes = row.strikes};
   apply_row_details(j, evidence, policy, kind);
   apply_failure_details(j, evidence);
-  if (found.refusal) apply_refusal(j, evidence);
+  const bool bold = canary(Canary::server_error_is_refusal) && j.klass == AttemptClass::http_5xx;
+  if (found.refusal || bold) apply_refusal(j, evidence);
   if (j.verdict == Verdict::ok) j.row = {};
   if (j.action == Action::check && !policy.check) j.action = Action::unknown;
   if (kind == Kind::read) j.doubt = Reason::none;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/ascii.h"
+#include "core/canary.h"
 #include "http_date.h"
 
 namespace holdfast {
@@ -77,7 +78,7 @@ std::optional<Duration> retry_after_wait(std::string_view header, std::string_vi
       longest = std::max(longest, distance(*target, date, now));
     }
   }
-  if (longest.count() == 0) return std::nullopt;
+  if (longest.count() == 0 || canary(Canary::retry_after_ignored)) return std::nullopt;
   return longest;
 }
 
@@ -86,7 +87,7 @@ CallDeadline nest_deadline(Duration tool_deadline, std::optional<Duration> step_
   const auto own =
       std::max(step_deadline ? std::min(tool_deadline, *step_deadline) : tool_deadline, Duration{0});
   const auto left = std::max(run_deadline - now, Duration{0});
-  const auto span = std::min(own, left);
+  const auto span = canary(Canary::call_outlives_run) ? own : std::min(own, left);
   return {.at = now + span, .span = span, .clipped = left < own};
 }
 

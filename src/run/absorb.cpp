@@ -1,6 +1,7 @@
 // What one observation changes.
 #include <algorithm>
 
+#include "core/canary.h"
 #include "holdfast/core/json.h"
 #include "holdfast/run/machine.h"
 #include "run/machine_detail.h"
@@ -157,6 +158,7 @@ void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judge
       return land(step, write);
     case Verdict::not_sent:
     case Verdict::refused:
+      if (canary(Canary::forget_doubt)) step.doubt = Reason::none;
       // Nothing of this key was ever delivered: its retention has not begun.
       if (!in_doubt(step) && write.state != WriteState::landed) write.first_sent_at.reset();
       return;
@@ -257,6 +259,9 @@ void absorb_call(Turn& turn, std::uint32_t index, Attempt& attempt, const Eviden
   turn.changes.touch(index);
   if (evidence.failure == Failure::crashed && attempt.counted) ++step.crashes;
   if (judgement.action != Action::repair_session) step.session_repaired = false;
+  const bool answered = evidence.failure != Failure::crashed && attempt.counted && step.attempts > 1;
+  if (canary(Canary::budget_debited_after_the_send) && answered)
+    ++turn.run.retry_spent, turn.changes.run = true;
 
   if (terminal(step.status)) return;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/canary.h"
 #include "run/machine_detail.h"
 
 namespace holdfast::run {
@@ -37,7 +38,7 @@ bool stops(const Run& run, const Step& step) {
 }
 
 bool stopping(const Run& run) {
-  if (run.cancel_requested) return true;
+  if (run.cancel_requested && !canary(Canary::cancel_ignored)) return true;
   return std::any_of(run.steps.begin(), run.steps.end(), [&](const Step& step) { return stops(run, step); });
 }
 
@@ -58,7 +59,8 @@ bool dependencies_met(const Run& run, const Step& step) {
 }
 
 bool startable(const Run& run, const Step& step, Instant now) {
-  if (step.status == StepStatus::pending) return dependencies_met(run, step);
+  if (step.status == StepStatus::pending)
+    return dependencies_met(run, step) || canary(Canary::dependencies_ignored);
   return step.status == StepStatus::waiting && step.wait.until && *step.wait.until <= now &&
          step.wait.what != WaitFor::human && step.wait.what != WaitFor::slot;
 }
@@ -76,7 +78,7 @@ std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, b
   if (check_due(step, now) && (step.status == StepStatus::unknown || !(expired || run.cancel_requested)))
     return Move{MoveKind::check, index};
   if (step.status == StepStatus::unknown) return std::nullopt;
-  if (run.cancel_requested) return Move{MoveKind::cancel, index};
+  if (run.cancel_requested && !canary(Canary::cancel_ignored)) return Move{MoveKind::cancel, index};
   if (stop) return Move{MoveKind::skip, index};
   if (expired) {
     // Steps not begun wait for the verdict on an unknown write: it may come with a new deadline.

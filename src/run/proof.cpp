@@ -1,6 +1,7 @@
 // What settles a write after its attempt: the tool's check, and answers that come late.
 #include <algorithm>
 
+#include "core/canary.h"
 #include "holdfast/core/json.h"
 #include "holdfast/run/machine.h"
 #include "run/machine_detail.h"
@@ -63,7 +64,7 @@ void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evide
   const Finding finding = read_check(evidence, judgement, rule);
   Write& write = *step.write;
   const Instant settled_at = write.last_sent_at.value_or(turn.now) + rule.settle;
-  const bool settled = attempt.started_at >= settled_at;
+  const bool settled = attempt.started_at >= settled_at || canary(Canary::absent_at_once);
   ++step.checks;
   attempt.detail = std::string(words_of(finding, settled)) + (attempt.detail.empty() ? "" : "; " + attempt.detail);
   if (finding == Finding::found) return landed_from_outside(turn, index, "null", "check");

@@ -1,6 +1,7 @@
 // May a call leave, and what is recorded before it does.
 #include <algorithm>
 
+#include "core/canary.h"
 #include "holdfast/run/machine.h"
 #include "run/machine_detail.h"
 
@@ -38,7 +39,7 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
   if (kind == AttemptKind::fallback) return attempt;
   step.reason = Reason::none;
   step.advice.clear();
-  if (attempt.counted && ++step.attempts > 1) {
+  if (attempt.counted && ++step.attempts > 1 && !canary(Canary::budget_debited_after_the_send)) {
     ++turn.run.retry_spent;
     turn.changes.run = true;
   }
@@ -55,6 +56,7 @@ Attempt begin(Turn& turn, std::uint32_t index, AttemptKind kind, const CallDeadl
 
 Kind kind_of(const Step& step, const ToolPolicy& policy) {
   if (step.effect == Effect::read) return Kind::read;
+  if (canary(Canary::repeat_plain_write) && policy.kind() == Kind::plain) return Kind::read;
   if (policy.effect == Effect::read) return Kind::plain;
   // Frozen without the key: the tool can't recognise these bytes, whatever its rules say by now.
   const bool frozen = step.write && !step.write->request.head.empty();
@@ -77,7 +79,8 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
   const bool doubtful = in_doubt(step);
   const bool landed = step.write && step.write->state == WriteState::landed;
   const auto first_sent = earliest_send(run, step);
-  const bool expired = r.kind == Kind::keyed && first_sent && now - *first_sent > policy.key->retention;
+  const bool expired = r.kind == Kind::keyed && first_sent && now - *first_sent > policy.key->retention &&
+                       !canary(Canary::key_used_after_retention);
   if (landed && (r.kind != Kind::keyed || expired)) {
     r.what = Readiness::What::fail;
     r.reason = Reason::result_lost;

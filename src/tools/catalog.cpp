@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "catalog_request.h"
+#include "core/canary.h"
 #include "holdfast/core/ids.h"
 #include "holdfast/core/json.h"
 #include "holdfast/run/references.h"
@@ -151,8 +152,13 @@ Result<run::FrozenRequest> Catalog::freeze(std::string_view server_name, std::st
     arguments = parse_object(keyed, now.config.limits);
     if (!arguments) return std::unexpected(arguments.error());
   }
-  if (at->transport == ServerConfig::Transport::http) return catalog::http_request(tool->request, *arguments);
-  return run::FrozenRequest{std::string(tool_name), std::string(arguments->raw)};
+  Result<run::FrozenRequest> frozen =
+      at->transport == ServerConfig::Transport::http
+          ? catalog::http_request(tool->request, *arguments)
+          : run::FrozenRequest{std::string(tool_name), std::string(arguments->raw)};
+  if (canary(Canary::secret_stored) && frozen)
+    for (const auto& [name, value] : at->headers) frozen->head += "\n" + name + ": " + value;
+  return frozen;
 }
 
 Result<std::string> Catalog::target(std::string_view server_name, std::string_view tool_name,

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 #include <string>
 
+#include "core/canary.h"
 #include "sim/simulation.h"
 
 namespace {
@@ -181,6 +182,10 @@ Arguments read(int count, char** words) {
 
 int main(int count, char** words) {
   const Arguments arguments = read(count, words);
+  if (!holdfast::kHasCanaries && std::getenv("HOLDFAST_CANARY") != nullptr) {
+    std::fprintf(stderr, "HOLDFAST_CANARY is set, and this build has no canaries: scripts/prove canaries\n");
+    return 2;
+  }
   spdlog::set_level(spdlog::level::off);
   // Each seed frees megabytes that the next one wants again.
   mallopt(M_TRIM_THRESHOLD, 512 << 20);

@@ -141,7 +141,9 @@ void Transport::start(tools::Call call) {
     f.send = op->sends.size();
     Send& send = op->sends.emplace_back();
     const Stored* stored = oracles_.find(op->run_id);
-    send.n = std::prev(stored->attempts.lower_bound({op->step + 1, 0}))->first.second;
+    const run::Attempt& row = std::prev(stored->attempts.lower_bound({op->step + 1, 0}))->second;
+    send.n = row.n;
+    send.begun = row.started_at;
     send.travelling = f.script.leaves;
   }
   world_.note(0x5e4d ^ f.call.id, [&] {
@@ -152,6 +154,9 @@ void Transport::start(tools::Call call) {
            std::to_string((f.gives_up - world_.now()).count());
   });
   flights_.emplace(f.call.id, flight);
+  const std::uint32_t most = town_.config->servers.at(f.call.server).max_in_flight;
+  HOLDFAST_REQUIRE(++out_[f.call.server] <= most || most == 0, "slots_hold", f.call.server);
+  HOLDFAST_REQUIRE(flights_.size() <= town_.config->limits.concurrent_calls, "slots_hold", f.call.server);
   if (f.script.leaves) world_.at(f.arrives, [this, flight] { arrive(flight, 0); });
   if (!f.script.silent) world_.at(f.answered, [this, flight] { answer(flight); });
   world_.at(f.gives_up, [this, flight] { give_up(flight, Failure::timeout); });
@@ -238,6 +243,7 @@ void Transport::hand_over(const Held& flight, Evidence evidence, Shown shown) {
   Flight& f = *flight;
   f.over = true;
   flights_.erase(f.call.id);
+  --out_[f.call.server];
   evidence.detail = "outcome " + std::to_string(static_cast<int>(f.script.outcome));
   if (is_call(f)) {
     std::optional<Instant> not_before;

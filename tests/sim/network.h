@@ -33,6 +33,8 @@ class Transport final : public tools::Transport {
   void stop() override {}
   /// The process is gone: nobody hears an answer any more, and what has left may still arrive.
   void die();
+  /// Calls that are out, by server.
+  [[nodiscard]] const std::map<std::string, std::uint32_t>& out() const { return out_; }
 
  private:
   struct Flight {
@@ -72,6 +74,7 @@ class Transport final : public tools::Transport {
   Hooks hooks_;
   tools::CallSink* sink_ = nullptr;
   std::map<tools::CallId, Held> flights_;
+  std::map<std::string, std::uint32_t> out_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -103,7 +103,13 @@ std::string portrait(const run::Attempt& a) {
 // --- the ledger's border ---
 
 void Oracles::deciding(const ledger::Batch& batch) {
-  for (const run::Run* run : batch.new_runs) check_transition(nullptr, *run);
+  for (const run::Run* run : batch.new_runs) {
+    check_transition(nullptr, *run);
+    for (const run::Step& step : run->steps) {
+      const std::string& other = op_of(step)->run_id;
+      HOLDFAST_REQUIRE(other == run->id || !find(other), "one_run_per_submission", other + " and " + run->id);
+    }
+  }
   std::set<const run::Run*> seen;
   const auto look = [&](const run::Run* run) {
     if (!seen.insert(run).second) return;
@@ -136,12 +142,17 @@ void Oracles::check_transition(const Stored* before, const run::Run& after) {
     HOLDFAST_REQUIRE(after.retry_spent >= was.retry_spent, "budget_holds", "the budget spent shrinks\n" + portrait(after));
     HOLDFAST_REQUIRE(!was.cancel_requested || after.cancel_requested, "cancel_is_kept", portrait(after));
     HOLDFAST_REQUIRE(after.steps.size() >= was.steps.size(), "no_step_lost", portrait(after));
+    if (after.deadline != was.deadline) {
+      bool extended = false;
+      for (const run::Step& step : after.steps) extended |= op_of(step)->extended;
+      HOLDFAST_REQUIRE(extended, "deadline_is_kept", portrait(was) + "\nbecomes " + portrait(after));
+    }
   }
   for (std::uint32_t i = 0; i < after.steps.size(); ++i)
     check_step(after, i, before && i < before->run.steps.size() ? &before->run.steps[i] : nullptr);
   if (after.status == run::RunStatus::succeeded && after.mode == run::Mode::plan)
     for (const run::Step& step : after.steps)
-      HOLDFAST_REQUIRE(ended(step.status), "success_needs_every_step", portrait(after));
+      HOLDFAST_REQUIRE(ended(step.status) && !run::stops_run(step), "success_needs_every_step", portrait(after));
   if (after.settled())
     for (const run::Step& step : after.steps)
       HOLDFAST_REQUIRE(ended(step.status) && !(step.write && step.write->open), "no_open_write_in_a_settled_run",
@@ -196,6 +207,8 @@ void Oracles::check_attempt(const run::Run& run, const run::Attempt& attempt) {
   const auto about = [&] { return portrait(attempt) + "\n" + portrait(run); };
   if (before) {
     const auto at = before->attempts.find({attempt.step, attempt.n});
+    if (at == before->attempts.end() && attempt.delivery == Delivery::in_flight && attempt.kind != AttemptKind::check)
+      HOLDFAST_REQUIRE(!before->run.cancel_requested, "cancelled_run_sends_nothing", about());
     if (at != before->attempts.end() && at->second.delivery != Delivery::in_flight)
       HOLDFAST_REQUIRE(at->second.verdict == attempt.verdict && at->second.delivery == attempt.delivery,
               "attempt_is_final", portrait(at->second) + "\nbecomes " + about());
@@ -270,12 +283,44 @@ void Oracles::committed(const ledger::Batch& batch) {
     if (row.state == BreakerState::closed && circuit.row.state == BreakerState::half_open)
       world_.tally.reached(Goal::probe_closes);
     circuit.row = row;
+    circuit.since_turn = turn_;
   }
+  check_probes(batch);
   if (!batch.gates.empty()) world_.tally.reached(Goal::gate_closes);
   std::set<const run::Run*> seen;
   for (const auto& [run, step] : batch.steps)
     if (seen.insert(run).second) note_goals(find(run->id), *run);
   apply(batch);
+}
+
+/// A probe that has ended, however it has ended, leaves its circuit's place.
+void Oracles::check_probes(const ledger::Batch& batch) const {
+  for (const auto& [key, circuit] : circuits_) {
+    if (circuit.prober.empty()) continue;
+    const bool taken = circuit.row.state == BreakerState::half_open && circuit.starts > 0 && circuit.row.probe_until;
+    for (const auto& [run, attempt] : batch.attempts) {
+      if (attempt.delivery == Delivery::in_flight || attempt.n != circuit.n || attempt.step != circuit.step ||
+          run->id != circuit.prober)
+        continue;
+      HOLDFAST_REQUIRE(!taken, "ended_probe_leaves_its_place",
+              key.first + "/" + key.second + "\n" + portrait(attempt));
+      if (attempt.klass == AttemptClass::cancelled) world_.tally.reached(Goal::probe_cancelled);
+    }
+  }
+}
+
+void Oracles::slots_are_taken(const std::map<std::string, std::uint32_t>& out) const {
+  std::uint32_t all = 0;
+  for (const auto& [server, calls] : out) all += calls;
+  if (all >= town_.config->limits.concurrent_calls) return;
+  for (const auto& [id, stored] : stored_)
+    for (const run::Step& step : stored.run.steps) {
+      if (stored.run.settled()) break;
+      if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) continue;
+      const std::uint32_t most = town_.config->servers.at(step.spec.server).max_in_flight;
+      const auto at = out.find(step.spec.server);
+      HOLDFAST_REQUIRE(most > 0 && at != out.end() && at->second >= most, "awaited_slot_is_taken", portrait(stored.run));
+    }
 }
 
 void Oracles::perhaps_committed(const ledger::Batch& batch) {
@@ -385,8 +430,17 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
   HOLDFAST_REQUIRE(call.deadline <= attempt.started_at + policy.deadline, "call_deadline_holds", about());
   for (const auto& key : {std::pair{call.server, std::string{}}, std::pair{call.server, call.tool}}) {
     const auto at = circuits_.find(key);
-    if (at == circuits_.end() || at->second.row.state != BreakerState::half_open) continue;
+    if (at == circuits_.end()) continue;
+    const Breaker& circuit = at->second.row;
+    if (at->second.since_turn < turn_ && circuit.state == BreakerState::open)
+      HOLDFAST_REQUIRE(circuit.until && *circuit.until <= attempt.started_at, "open_circuit_sends_nothing",
+              key.first + "/" + key.second + "\n" + about());
+    if (circuit.state != BreakerState::half_open) continue;
     HOLDFAST_REQUIRE(++at->second.starts <= 1, "one_probe_at_a_time", key.first + "/" + key.second + "\n" + about());
+    at->second.prober = run.id;
+    at->second.step = op.step;
+    at->second.n = attempt.n;
+    on_probe(std::atoi(run.name.c_str()));
   }
   const auto gate = gates_.find(call.server);
   if (gate != gates_.end() && gate->second.since_turn < turn_)
@@ -401,6 +455,10 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
   }
   HOLDFAST_REQUIRE(attempt.n > last, "hits_within_rows", about());
   HOLDFAST_REQUIRE(call.deadline <= run.deadline, "run_deadline_holds", about());
+  const run::StepSpec& spec = run.steps[op.step].spec;
+  HOLDFAST_REQUIRE(!spec.deadline || call.deadline <= attempt.started_at + *spec.deadline, "call_deadline_holds", about());
+  for (const std::uint32_t before : spec.after)
+    HOLDFAST_REQUIRE(ended(run.steps[before].status), "step_waits_for_its_dependencies", about());
   const std::uint32_t extra = op.orders + op.repairs;
   HOLDFAST_REQUIRE(op.sends.size() + 1 <= policy.max_attempts + extra, "attempt_limit_holds",
           std::to_string(op.sends.size() + 1) + " sends\n" + about());
@@ -426,7 +484,13 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
   HOLDFAST_REQUIRE(op.request == 0 || (op.request == request && op.key == call.key), "request_is_frozen", about());
   op.request = request;
   op.key = call.key;
-  if (op.tool->is_keyed()) HOLDFAST_REQUIRE(!call.key.empty(), "key_is_sent", about());
+  if (op.tool->is_keyed()) {
+    HOLDFAST_REQUIRE(!call.key.empty(), "key_is_sent", about());
+    if (op.absent_seen) op.absent = op.sends.size();
+    for (std::size_t i = op.absent; i < op.sends.size() && op.orders == 0; ++i)
+      HOLDFAST_REQUIRE(op.sends[i].harmless() || attempt.started_at - op.sends[i].begun <= policy.key->retention,
+              "expired_key_is_not_used", about());
+  }
   bool harmless = true;
   for (std::size_t i = op.cleared; i < op.sends.size(); ++i) harmless &= op.sends[i].harmless();
   if (!harmless && !op.tool->is_keyed()) {
@@ -443,6 +507,7 @@ void Oracles::probing(const tools::Call& call) {
   const auto at = circuits_.find({call.server, ""});
   if (at == circuits_.end() || at->second.row.state != BreakerState::half_open) return;
   HOLDFAST_REQUIRE(++at->second.starts <= 1, "one_probe_at_a_time", call.server);
+  at->second.prober.clear();  // it has no row
 }
 
 void Oracles::acted(Op& op) {

@@ -1,5 +1,6 @@
 #pragma once
 // What must hold after every event. Each oracle has a name; a contradiction throws a Violation.
+#include <functional>
 #include <map>
 #include <set>
 
@@ -38,6 +39,9 @@ class Oracles {
   void handed_over(Op& op, std::size_t send, Shown shown, std::optional<Instant> not_before);
   void call_lost_with_process(Op& op, std::size_t send);
 
+  /// A probe leaves, of the submission with this number.
+  std::function<void(int)> on_probe = [](int) {};
+
   // --- at the end ---
   void at_rest(const std::vector<Submission>& submissions, ledger::Reader& reader);
 
@@ -50,17 +54,22 @@ class Oracles {
   void expect_ops(const std::string& op_name, const Submission* owner) { owners_[op_name] = owner; }
   void new_life() {
     ++life_;
-    gates_.clear();
+    ++turn_;
   }
   /// An operator closes a server's circuit, and with it opens its rate gate.
   void gate_opened(const std::string& server) { gates_.erase(server); }
   void turn_begins() { ++turn_; }
+  /// A turn is over: who waits for a slot waits for one that somebody has. `out`: calls by server.
+  void slots_are_taken(const std::map<std::string, std::uint32_t>& out) const;
   [[nodiscard]] bool probe_out() const;
 
  private:
   struct Circuit {
     Breaker row;
     std::uint32_t starts = 0;  // while this half-open generation lasts
+    std::string prober;        // the run, step and row of the one that started
+    std::uint32_t step = 0, n = 0;
+    std::uint64_t since_turn = 0;  // the row
   };
   struct Gate {
     Instant until{};
@@ -69,6 +78,7 @@ class Oracles {
   void check_transition(const Stored* before, const run::Run& after);
   void check_step(const run::Run& run, std::uint32_t index, const run::Step* before);
   void check_attempt(const run::Run& run, const run::Attempt& attempt);
+  void check_probes(const ledger::Batch& batch) const;
   void note_goals(const Stored* before, const run::Run& run);
   void record(Op& op, const run::Attempt& attempt);
   void apply(const ledger::Batch& batch);

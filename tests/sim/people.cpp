@@ -15,7 +15,15 @@ People::People(std::uint64_t seed, World& world, Truth& truth, const Town& town,
       town_(town),
       swarm_(swarm),
       oracles_(oracles),
-      desk_(desk) {}
+      desk_(desk) {
+  // Some cancel just then: by chance alone it hardly ever happens.
+  oracles_.on_probe = [this, dice = std::make_shared<Dice>(seed, "probes")](int number) {
+    if (swarm_.cancel == 0 || !dice->chance(200)) return;
+    world_.after(dice->span(0, swarm_.latency_ms), [this, number] {
+      if (!submissions_[static_cast<std::size_t>(number)].run_id.empty()) cancel(number);
+    });
+  };
+}
 
 run::PlanContext People::context() const {
   run::PlanContext context;
@@ -120,13 +128,16 @@ void People::submitted(int number, const std::string& run_id, bool replayed) {
   HOLDFAST_REQUIRE(stored->run.name == std::to_string(number), "acknowledged_is_mine", run_id);
   HOLDFAST_REQUIRE(submission.run_id.empty() || submission.run_id == run_id, "one_run_per_key", run_id);
   HOLDFAST_REQUIRE(submission.run_id.empty() || replayed, "replay_is_told", run_id);
+  HOLDFAST_REQUIRE(!replayed || !submission.run_id.empty() || submission.lost_answer, "refused_runs_are_not_stored",
+          run_id + " was refused, and is there");
   if (replayed) world_.tally.reached(Goal::submit_replayed);
   if (replayed && submission.lost_answer) world_.tally.reached(Goal::submit_after_crash);
   const bool first = submission.run_id.empty();
   submission.run_id = run_id;
   if (!first) return;
   ++world_.tally.runs;
-  if (dice_.chance(swarm_.cancel)) world_.after(dice_.span(0, 5'000), [this, number] { cancel(number); });
+  if (dice_.chance(swarm_.cancel))
+    world_.after(dice_.span(0, dice_.chance(500) ? 200 : 5'000), [this, number] { cancel(number); });
   if (!submission.key.empty() && dice_.chance(swarm_.resubmit)) later(number, dice_.span(0, 10'000));
   if (!submission.key.empty() && dice_.chance(swarm_.resubmit))
     world_.after(dice_.span(0, 10'000), [this, number] { try_other_body(number); });
@@ -318,6 +329,7 @@ void People::settle(const ledger::UnknownEntry& entry) {
   if (late && dice_.chance(500)) {
     verdict.deadline = desk_.clock->now() + dice_.span(1'000, 20'000);
     latest_deadline_ = std::max(latest_deadline_, *verdict.deadline);
+    op->extended = true;
   }
   const run::Resolution word = verdict.verdict;
   const bool extends = verdict.deadline.has_value();

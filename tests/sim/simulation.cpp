@@ -218,6 +218,8 @@ void Simulation::turn() {
   oracles_.turn_begins();
   vfs_.set_time(life_->clock.now().ms);
   const std::optional<Instant> next = life_->engine->turn();
+  if (life_->engine->storage_ok() && world_.hash() % 8 == 0)
+    oracles_.slots_are_taken(life_->transport.out());
   if (next) {
     const Instant at = std::max(life_->clock.true_time(*next), world_.now() + Duration{1});
     if (!next_turn_ || at < *next_turn_) next_turn_ = at;

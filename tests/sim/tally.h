@@ -27,6 +27,7 @@ namespace holdfast::sim {
   X(cancel_after_effect, "cancel with the effect done and no answer yet")              \
   X(cancel_before_send, "cancel of a call that had not left")                          \
   X(probe_owner_killed, "crash with a probe out")                                      \
+  X(probe_cancelled, "a cancel with a probe out")                                      \
   X(probe_closes, "a probe closes a circuit")                                          \
   X(circuit_opens, "a circuit opens")                                                  \
   X(forced_circuit, "an operator opens a circuit")                                     \

@@ -13,6 +13,7 @@ namespace holdfast::sim {
 /// One call of a step on its way.
 struct Send {
   std::uint32_t n = 0;  // its attempt row
+  Instant begun{};      // as the row has it
   Shown given = Shown::nothing;  // what the evidence handed to the engine shows
   bool recorded = false;         // and the ledger has it
   bool crashed = false;          // the ledger has that our process ended meanwhile
@@ -43,8 +44,10 @@ struct Op {
   std::uint32_t wrong_orders = 0;   // and it was not so, or not yet sure
   std::uint32_t forgotten = 0;      // times the tool forgot its key
   std::size_t cleared = 0;          // sends before this one are settled by an operator or a check
+  std::size_t absent = 0;           // of a keyed write: sends before this one were not there when the check was asked
   bool absent_seen = false;         // the check's answer since the last send
   bool said_landed = false, said_abandon = false;
+  bool extended = false;  // an operator gave its run a new deadline
   std::uint32_t asked[3]{};  // calls of checks, fallbacks, probes
 
   [[nodiscard]] bool travelling() const {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "core/canary.h"
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
@@ -78,6 +79,7 @@ Connection::Connection(const std::string& path, Role role, int cache_kib, const 
   execute("PRAGMA temp_store = MEMORY");
   execute("PRAGMA cache_size = -" + std::to_string(cache_kib));
   execute(role == Role::writer ? "PRAGMA synchronous = FULL" : "PRAGMA query_only = ON");
+  if (canary(Canary::skip_fsync)) execute("PRAGMA synchronous = OFF");
 }
 
 Statement& Connection::statement(const std::string& text) {

@@ -1,0 +1,84 @@
+#pragma once
+// Deliberate bugs, to see that the proofs can fail: scripts/prove canaries. Each stands, in one line, at the very place where such a mistake
+// would be made. In every build but one with -DHOLDFAST_CANARIES=ON canary() is a constant `false`, and nothing of them is compiled.
+#include <cstdint>
+#ifdef HOLDFAST_CANARIES
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#endif
+
+/// Every canary with what it does wrong.
+#define HOLDFAST_EACH_CANARY(X)                                                                              \
+  X(send_before_commit, "calls leave before their rows are committed")                                       \
+  X(acknowledge_before_commit, "a submission is answered before its run is committed")                       \
+  X(skip_fsync, "commits are not synced (synchronous = OFF)")                                                \
+  X(half_a_commit, "attempts and events are committed after the states they belong to")                      \
+  X(forget_doubt, "a later refusal erases the doubt that an earlier attempt left")                           \
+  X(repeat_plain_write, "a plain write is repeated like a read")                                             \
+  X(retry_unknown, "a restart sends writes again whose outcome waits for a verdict")                         \
+  X(server_error_is_refusal, "a doubtful HTTP status is taken for a refusal")                                \
+  X(absent_at_once, "a check that finds nothing is believed while the write may still arrive")                  \
+  X(attempts_reset_on_restart, "a restart forgets how many attempts a step has made")                        \
+  X(crash_not_absorbed, "an attempt that the end of the process cut off is forgotten")                       \
+  X(new_key_per_attempt, "each attempt gets a key of its own")                                               \
+  X(body_rendered_again, "each attempt renders the request anew")                                            \
+  X(key_used_after_retention, "a key is used after its tool may have forgotten it")                          \
+  X(budget_debited_after_the_send, "the retry budget is debited when the answer comes, not with the send")   \
+  X(call_outlives_run, "a call may take its tool's whole deadline, whatever is left of the run's")           \
+  X(deadline_restarted_on_recovery, "a restart gives every run its whole deadline again")                    \
+  X(retry_after_ignored, "a time that a 429 names is not waited for")                                        \
+  X(rate_gate_forgotten_on_restart, "a restart forgets that a server asked everybody to wait")               \
+  X(open_circuit_passes, "an open circuit lets calls through")                                               \
+  X(second_probe, "a half-open circuit lets everybody through")                                              \
+  X(probe_leaked_on_cancel, "a cancelled probe keeps its circuit's place until its lease ends")              \
+  X(slots_not_counted, "a server gets more calls at once than it may")                                       \
+  X(slot_leaked_on_cancel, "a cancelled call keeps its server's slot")                                       \
+  X(late_answer_to_another_call, "a late answer is given to another call than its own")                      \
+  X(unsettled_run_lost_on_load, "a restart does not load runs that wait")                                    \
+  X(dependencies_ignored, "a step does not wait for those before it")                                        \
+  X(cancel_ignored, "a cancelled run goes on")                                                               \
+  X(settled_overwritten, "a cancel changes a run that has ended")                                            \
+  X(submit_key_not_looked_up, "a repeated submission is not recognised")                                     \
+  X(refused_run_stored, "a run that was refused for want of storage is stored once there is room")           \
+  X(event_numbers_go_back, "a restart numbers a run's events from the last that its own row names")          \
+  X(secret_stored, "the configuration's headers are frozen with a request")
+
+namespace holdfast {
+
+enum class Canary : std::uint8_t {
+  none,
+#define HOLDFAST_NAME(name, what) name,
+  HOLDFAST_EACH_CANARY(HOLDFAST_NAME)
+#undef HOLDFAST_NAME
+};
+
+#ifdef HOLDFAST_CANARIES
+
+/// The one named by the environment's HOLDFAST_CANARY, read once; none where it is unset or empty. Ends the process at an unknown name.
+inline const Canary kCanary = [] {
+  const char* text = std::getenv("HOLDFAST_CANARY");
+  const std::string_view chosen = text != nullptr ? text : "";
+  if (chosen.empty()) return Canary::none;
+#define HOLDFAST_NAME(name, what) \
+  if (chosen == #name) return Canary::name;
+  HOLDFAST_EACH_CANARY(HOLDFAST_NAME)
+#undef HOLDFAST_NAME
+  std::fprintf(stderr, "HOLDFAST_CANARY: there is no canary \"%s\"\n", text);
+  std::exit(2);
+}();
+inline constexpr bool kHasCanaries = true;
+[[nodiscard]] inline bool canary(Canary bug) {
+  return kCanary == bug;
+}
+
+#else
+
+inline constexpr bool kHasCanaries = false;
+[[nodiscard]] constexpr bool canary(Canary) {
+  return false;
+}
+
+#endif
+
+}  // namespace holdfast
