@@ -182,6 +182,7 @@ std::optional<Instant> Engine::Impl::turn() {
       mark(*live);
       idle = false;
     }
+  const auto forced_end = gates.end_forced(now);
   serve_waiters();
   if (storage_ok && !draining) prune(idle);
   flush();
@@ -189,6 +190,7 @@ std::optional<Instant> Engine::Impl::turn() {
   if (draining) return std::nullopt;
   std::optional<Instant> next;
   if (!timers.empty()) next = Instant{timers.begin()->first};
+  if (forced_end && (!next || *forced_end < *next)) next = forced_end;
   if (catalog.config().retention && (!next || walk.next < *next)) next = walk.next;
   return next;
 }

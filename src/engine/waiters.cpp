@@ -3,10 +3,6 @@
 
 namespace holdfast::engine {
 
-namespace {
-constexpr std::int64_t kApartMs = 40;
-}
-
 void Engine::Impl::serve_waiters() {
   for (Gates::Released& released : gates.take_released()) {
     Live* live = find(released.waiter.run_id);
