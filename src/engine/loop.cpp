@@ -121,7 +121,7 @@ Result<void> Engine::Impl::load() {
                              step.wait.what == run::WaitFor::storage ||
                              step.wait.what == run::WaitFor::circuit;
       if (step.status != run::StepStatus::waiting || !at_a_gate) continue;
-      step.status = run::StepStatus::pending;
+      if (!run::given_up(step)) step.status = run::StepStatus::pending;
       step.wait = {};
     }
     Live* raw = live.get();

@@ -36,7 +36,10 @@ void Engine::Impl::serve_slot(const Waiter& waiter) {
     start_check(*live, waiter.step, true);
   } else {
     if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) return;
-    start_step(*live, waiter.step, true);
+    if (run::given_up(step))
+      start_fallback(*live, waiter.step, true);
+    else
+      start_step(*live, waiter.step, true);
   }
   mark(*live);
   advance(*live);
