@@ -8,8 +8,7 @@ namespace holdfast::engine {
 
 namespace {
 
-// Waiters leave one after the other with this much between them, at most, and all of them within the span.
-constexpr std::int64_t kApartMs = 40;
+// All waiters leave within the span.
 constexpr Duration kSpreadSpan{5'000};
 /// A probe's lease ends this long after its call.
 constexpr Duration kProbeGrace{2'000};
@@ -238,6 +237,7 @@ Breaker Gates::force(std::string_view server_name, std::string_view tool, bool o
     force_open(b, by, why, until, now);
   else
     force_close(b, by, why, now);
+  if (open && until) forced_until_.emplace(until->ms, Key{b.server, b.tool});
   if (!open && tool.empty()) {
     Server& s = server(server_name);
     clear(s.gate);
@@ -245,6 +245,22 @@ Breaker Gates::force(std::string_view server_name, std::string_view tool, bool o
   }
   changed(b, before, now);
   return b;
+}
+
+std::optional<Instant> Gates::end_forced(Instant now) {
+  while (!forced_until_.empty()) {
+    const auto& [end_ms, key] = *forced_until_.begin();
+    Breaker& b = breakers_.at(key);
+    const bool holds = b.forced_open && b.until && b.until->ms == end_ms;
+    if (holds && now < *b.until) return b.until;
+    if (holds) {
+      const BreakerState before = b.state;
+      force_close(b, {}, {}, now);
+      changed(b, before, now);
+    }
+    forced_until_.erase(forced_until_.begin());
+  }
+  return std::nullopt;
 }
 
 }  // namespace holdfast::engine

@@ -80,7 +80,7 @@ void Engine::Impl::answer_from_kept(run::Turn& turn, std::uint32_t index, const 
                "the last good answer of " + source + ", " + age_text(age) + " old, stands in: " + step.detail);
 }
 
-void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
+void Engine::Impl::start_fallback(Live& live, std::uint32_t index, bool from_queue) {
   const run::Step& step = live.run.steps[index];
   const ToolPolicy& policy = policy_of(step);
   run::Turn turn{live.run, live.changes, now, random};
@@ -92,11 +92,11 @@ void Engine::Impl::start_fallback(Live& live, std::uint32_t index) {
     case FallbackRule::Source::fixed:
       return run::degrade(turn, index, rule.value, "the configured value stands in: " + step.detail);
     case FallbackRule::Source::tool:
-      return ask_instead(live, index, rule);
+      return ask_instead(live, index, rule, from_queue);
   }
 }
 
-void Engine::Impl::ask_instead(Live& live, std::uint32_t index, const FallbackRule& rule) {
+void Engine::Impl::ask_instead(Live& live, std::uint32_t index, const FallbackRule& rule, bool from_queue) {
   const run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
   const std::string other = rule.server + "/" + rule.tool;
@@ -110,7 +110,11 @@ void Engine::Impl::ask_instead(Live& live, std::uint32_t index, const FallbackRu
   if (!args) return without(args.error().message);
   auto request = catalog.freeze(rule.server, rule.tool, *args, "");
   if (!request) return without(request.error().message);
-  if (!gates.slot_free(rule.server)) return without("all its slots are taken");
+  if (!gates.slot_free(rule.server) || (!from_queue && gates.others_wait(rule.server))) {
+    live.queued = true;
+    if (step.wait.what != run::WaitFor::slot) gates.queue_for_slot(rule.server, {live.run.id, index});
+    return run::hold(turn, index, {run::WaitFor::slot, std::nullopt});
+  }
   const CallDeadline deadline =
       nest_deadline(latencies.deadline(config->policy, now), step.spec.deadline, live.run.deadline, now);
   Verge verge = gates.ask(config->policy, Kind::read, now, deadline.at);

@@ -27,6 +27,7 @@ void Gates::load(std::vector<Breaker> breakers, std::vector<RateGate> gates) {
     // A probe that was out when the process ended can't come back: its slot is free again.
     if (b.probe_until) dirty_.push_back(key);
     b.probe_until.reset();
+    if (b.forced_open && b.until) forced_until_.emplace(b.until->ms, key);
     if (b.state != BreakerState::closed) changes_.push_back({b.server, b.tool, b.state, false});
     breakers_.insert_or_assign(std::move(key), std::move(b));
   }

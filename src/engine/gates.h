@@ -19,6 +19,9 @@
 
 namespace holdfast::engine {
 
+/// Who waited for the same thing leaves one after the other, with this much in between at most.
+inline constexpr std::int64_t kApartMs = 40;
+
 /// A step that waits for a slot or a closed circuit.
 struct Waiter {
   std::string run_id;
@@ -102,6 +105,9 @@ class Gates {
   Breaker force(std::string_view server, std::string_view tool, bool open, std::string_view by,
                 std::string_view why, std::optional<Instant> until, Instant now);
 
+  /// Circuits that were forced open for a time which is over by `now` are closed. Returns when the next one ends.
+  std::optional<Instant> end_forced(Instant now);
+
   /// Rows that changed since the last call, to be stored.
   void collect(std::vector<Breaker>& breakers, std::vector<RateGate>& gates);
   /// A row that collect() gave and that could not be stored: it is given again.
@@ -151,6 +157,7 @@ class Gates {
   std::uint64_t next_ticket_ = 1;
   std::map<std::string, Server, std::less<>> servers_;
   std::map<Key, Breaker> breakers_;
+  std::set<std::pair<std::int64_t, Key>> forced_until_;  // milliseconds; an entry that no longer holds is passed over
   std::vector<Key> dirty_;
   std::vector<Released> released_;
   std::vector<Change> changes_;

@@ -129,7 +129,7 @@ Result<void> Engine::Impl::load() {
                              step.wait.what == run::WaitFor::storage ||
                              step.wait.what == run::WaitFor::circuit;
       if (step.status != run::StepStatus::waiting || !at_a_gate) continue;
-      step.status = run::StepStatus::pending;
+      if (!run::given_up(step)) step.status = run::StepStatus::pending;
       step.wait = {};
       live->changes.touch(i);  // stored too: past its deadline a run asks nobody, and would be shown as waiting
     }
@@ -196,6 +196,7 @@ std::optional<Instant> Engine::Impl::turn() {
       mark(*live);
       idle = false;
     }
+  const auto forced_end = gates.end_forced(now);
   serve_waiters();
   if (storage_ok && !draining) prune(idle);
   flush();
@@ -203,6 +204,7 @@ std::optional<Instant> Engine::Impl::turn() {
   if (draining) return std::nullopt;
   std::optional<Instant> next;
   if (!timers.empty()) next = Instant{timers.begin()->first};
+  if (forced_end && (!next || *forced_end < *next)) next = forced_end;
   if (catalog.config().retention && (!next || walk.next < *next)) next = walk.next;
   return next;
 }

@@ -114,8 +114,8 @@ struct Engine::Impl {
   void probe_finished(tools::CallId id, const Evidence& evidence);
 
   // --- fallback.cpp ---
-  void start_fallback(Live& live, std::uint32_t step);
-  void ask_instead(Live& live, std::uint32_t step, const FallbackRule& rule);
+  void start_fallback(Live& live, std::uint32_t step, bool from_queue = false);
+  void ask_instead(Live& live, std::uint32_t step, const FallbackRule& rule, bool from_queue);
   void answer_from_kept(run::Turn& turn, std::uint32_t step, const ToolPolicy& policy);
   /// A good answer of a tool with a `cached` fallback is stored with the batch that settles the call.
   void keep_answer(const Flight& flight, const Evidence& evidence, const Judgement& judgement);

@@ -3,10 +3,6 @@
 
 namespace holdfast::engine {
 
-namespace {
-constexpr std::int64_t kApartMs = 40;
-}
-
 void Engine::Impl::serve_waiters() {
   for (Gates::Released& released : gates.take_released()) {
     Live* live = find(released.waiter.run_id);
@@ -40,7 +36,10 @@ void Engine::Impl::serve_slot(const Waiter& waiter) {
     start_check(*live, waiter.step, true);
   } else {
     if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) return;
-    start_step(*live, waiter.step, true);
+    if (run::given_up(step))
+      start_fallback(*live, waiter.step, true);
+    else
+      start_step(*live, waiter.step, true);
   }
   mark(*live);
   advance(*live);

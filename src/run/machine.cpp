@@ -46,9 +46,9 @@ bool in_doubt(const Step& step) {
   return step.effect == Effect::write && step.doubt != Reason::none;
 }
 
-bool fallback_due(const Step& step) {
-  return step.status == StepStatus::waiting && step.wait.what == WaitFor::none &&
-         step.reason != Reason::none && !step.in_flight;
+bool given_up(const Step& step) {
+  return step.effect == Effect::read && step.status == StepStatus::waiting && step.reason != Reason::none &&
+         !step.in_flight;
 }
 
 namespace {
@@ -86,7 +86,7 @@ std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, b
       return std::nullopt;
     return Move{MoveKind::expire, index};
   }
-  if (fallback_due(step)) return Move{MoveKind::fallback, index};
+  if (given_up(step) && step.wait.what == WaitFor::none) return Move{MoveKind::fallback, index};
   if (startable(run, step, now)) return Move{MoveKind::start, index};
   return std::nullopt;
 }

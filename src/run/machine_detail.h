@@ -11,8 +11,6 @@ namespace holdfast::run {
 /// stops_run() where the run is a plan; an open run goes on after every failure but an abandoned write.
 [[nodiscard]] bool stops(const Run& run, const Step& step);
 [[nodiscard]] bool in_doubt(const Step& step);
-/// A read has given up and its fallback has not been asked yet. Derived, so that it survives a restart.
-[[nodiscard]] bool fallback_due(const Step& step);
 
 /// The step's last word: status, reason, detail, advice, its event; a write's state where one is given.
 void settle_step(Turn& turn, std::uint32_t step, StepStatus status, Reason reason, std::string detail,

@@ -171,7 +171,7 @@ void hold(Turn& turn, std::uint32_t index, Wait wait) {
   if (step.status == StepStatus::waiting && step.wait == wait) return;
   step.status = StepStatus::waiting;
   step.wait = wait;
-  step.advice = advice_of(step, Reason::none, wait.until);
+  if (!given_up(step)) step.advice = advice_of(step, Reason::none, wait.until);
   turn.changes.touch(index);
   add_event(turn, "step.waiting", step.spec.id, wait_data(wait));
 }

@@ -22,8 +22,8 @@ struct KeyRule {
   Duration retention{24 * 3600 * 1000};
 };
 
-/// `pointer` leads to a value that equals / differs from a JSON text; a pointer that leads nowhere decides
-/// nothing.
+/// `pointer` leads to a value that equals / differs from a JSON text; where a pointer leads nowhere, a
+/// check is inconclusive, and for a `success` rule what is not there equals nothing.
 struct Match {
   std::string pointer;
   std::string value;    // canonical JSON text

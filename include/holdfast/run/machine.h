@@ -56,6 +56,8 @@ struct Move {
 /// Everything that is right to do now, in the order of the steps. Empty when the run waits or is settled.
 /// Pure.
 [[nodiscard]] std::vector<Move> next(const Run& run, Instant now);
+/// A read has given up, and what stands in for it has not answered yet. Derived, so that it survives a restart.
+[[nodiscard]] bool given_up(const Step& step);
 /// The run starts nothing new: it is being cancelled, or a failure stopped it.
 [[nodiscard]] bool stopping(const Run& run);
 /// Carries out a move that needs no tool: skip, cancel, expire, settle.

@@ -73,16 +73,13 @@ void Tools::cancel(tools::CallId id) {
   it->tool = "cancelled";
 }
 
-Result<ledger::Committed> Mortal::commit(ledger::Batch& batch) {
-  auto done = inner_.commit(batch);
-  if (!disk_.running()) throw Died{};
-  if (!done && done.error().code == "storage_broken") throw Died{};
-  return done;
+void Mortal::answered(const Error* error) {
+  if (!disk_.running() || (error != nullptr && error->code == "storage_broken")) throw Died{};
 }
 
 void Mortal::checkpoint_if_due() {
   inner_.checkpoint_if_due();
-  if (!disk_.running()) throw Died{};
+  answered(nullptr);
 }
 
 World::World(std::string image, ledger::sqlite::Tuning tuned) : disk(1), vfs(disk), tuning(std::move(tuned)) {

@@ -33,36 +33,14 @@ class Tools final : public tools::Transport {
 };
 
 /// Ends the process where the real one would end, and where the disk is dead.
-class Mortal final : public ledger::Ledger {
+class Mortal final : public testing::ForwardingLedger {
  public:
-  Mortal(ledger::Ledger& inner, sim::Disk& disk) : inner_(inner), disk_(disk) {}
-  Result<ledger::Committed> commit(ledger::Batch& batch) override;
-  Result<Open> load_open() override { return alive(inner_.load_open()); }
-  Result<std::optional<run::Run>> load(std::string_view id) override { return alive(inner_.load(id)); }
-  Result<std::optional<Submission>> find_submission(std::string_view o, std::string_view k) override {
-    return alive(inner_.find_submission(o, k));
-  }
-  Result<std::optional<run::Attempt>> find_attempt(std::int64_t r, std::uint32_t s, std::uint32_t n) override {
-    return alive(inner_.find_attempt(r, s, n));
-  }
-  Result<std::optional<ledger::CachedAnswer>> find_answer(std::string_view s, std::string_view t,
-                                                          std::string_view a) override {
-    return alive(inner_.find_answer(s, t, a));
-  }
-  Result<PruneSlice> prunable(Instant before, std::int64_t after, std::uint32_t most) override {
-    return alive(inner_.prunable(before, after, most));
-  }
+  Mortal(ledger::Ledger& inner, sim::Disk& disk) : ForwardingLedger(inner), disk_(disk) {}
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override { return 0; }
-  Result<void> backup(const std::string& path) override { return inner_.backup(path); }
 
  private:
-  template <class T>
-  T alive(T result) {
-    if (!disk_.running() || (!result && result.error().code == "storage_broken")) throw Died{};
-    return result;
-  }
-  ledger::Ledger& inner_;
+  void answered(const Error* error) override;
   sim::Disk& disk_;
 };
 

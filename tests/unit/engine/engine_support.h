@@ -8,6 +8,7 @@
 #include "holdfast/core/ids.h"
 #include "holdfast/engine/engine.h"
 #include "holdfast/run/plan.h"
+#include "support/forwarding_ledger.h"
 
 namespace holdfast::testing {
 
@@ -73,37 +74,18 @@ class NoObserver final : public engine::Observer {
 };
 
 /// The real ledger, with a switch that makes commits fail.
-class SwitchLedger final : public ledger::Ledger {
+class SwitchLedger final : public ForwardingLedger {
  public:
-  explicit SwitchLedger(ledger::Ledger& inner) : inner_(inner) {}
+  using ForwardingLedger::ForwardingLedger;
   Result<ledger::Committed> commit(ledger::Batch& batch) override {
     if (full) return std::unexpected(Error{"storage_full", "no space left", ""});
-    return inner_.commit(batch);
+    return ForwardingLedger::commit(batch);
   }
-  Result<Open> load_open() override { return inner_.load_open(); }
-  Result<std::optional<run::Run>> load(std::string_view id) override { return inner_.load(id); }
-  Result<std::optional<Submission>> find_submission(std::string_view o, std::string_view k) override {
+  Result<std::optional<Submission>> find_submission(std::string_view owner, std::string_view key) override {
     if (corrupt) return std::unexpected(Error{"storage_broken", "the page is malformed", ""});
-    return inner_.find_submission(o, k);
+    return ForwardingLedger::find_submission(owner, key);
   }
-  Result<std::optional<run::Attempt>> find_attempt(std::int64_t r, std::uint32_t s,
-                                                   std::uint32_t n) override {
-    return inner_.find_attempt(r, s, n);
-  }
-  Result<std::optional<ledger::CachedAnswer>> find_answer(std::string_view s, std::string_view t,
-                                                          std::string_view a) override {
-    return inner_.find_answer(s, t, a);
-  }
-  Result<PruneSlice> prunable(Instant before, std::int64_t after, std::uint32_t most) override {
-    return inner_.prunable(before, after, most);
-  }
-  void checkpoint_if_due() override { inner_.checkpoint_if_due(); }
-  std::uint64_t wal_bytes() const override { return inner_.wal_bytes(); }
-  Result<void> backup(const std::string& path) override { return inner_.backup(path); }
   bool full = false, corrupt = false;
-
- private:
-  ledger::Ledger& inner_;
 };
 
 inline constexpr const char* kConfig = R"(

@@ -172,3 +172,54 @@ TEST_CASE("a fallback tool's answer degrades the step and is kept for that tool 
   CHECK(fixed.result == "{\"x\":1}");
   CHECK(says(fixed, "the configured value stands in"));
 }
+
+TEST_CASE("a fallback tool whose slots are taken is waited for, in turn, also over a restart") {
+  const std::string narrow = R"(
+defaults: {max_attempts: 1, run_deadline: 1h}
+servers:
+  api:
+    http: {base_url: "http://127.0.0.1:9"}
+    tools: {first: {effect: read, request: {method: POST, path: /first}, fallback: {tool: {server: other, tool: second}}}}
+  other:
+    http: {base_url: "http://127.0.0.1:9"}
+    max_in_flight: 1
+    tools: {second: {effect: read, request: {method: POST, path: /second}}}
+)";
+  const bool restart = GENERATE(false, true);
+  Folder folder;
+  HandClock clock;
+  std::optional<Life> life(std::in_place, folder.path, clock, 100, narrow);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(ask(*life, "first", "{}", lost()));
+  REQUIRE(life->transport.calls.size() == 4);
+  CHECK(life->transport.calls[1].tool == "second");  // of the first run; the others stand behind it
+  for (const auto& id : {ids[1], ids[2]}) {
+    const run::Step step = life->stored(id).steps[0];
+    CHECK(step.wait.what == run::WaitFor::slot);
+    CHECK(step.reason == Reason::attempts_exhausted);
+    CHECK_FALSE(step.advice.empty());
+  }
+  tools::Call out = life->transport.calls[1];
+  if (restart) {
+    clock.at = clock.at + Duration{1};
+    life.reset();
+    life.emplace(folder.path, clock, 100, narrow);
+    CHECK(step_of(*life, ids[0]).reason == Reason::attempts_exhausted);
+    REQUIRE(life->transport.calls.size() == 1);
+    out = life->transport.calls[0];
+  }
+  for (bool more = true; more;) {
+    CHECK(out.kind == AttemptKind::fallback);
+    const std::size_t before = life->transport.calls.size();
+    life->answer(out, good("7"));
+    more = life->transport.calls.size() > before;
+    out = life->transport.calls.back();
+    CHECK(life->transport.calls.size() <= before + 1);
+  }
+  for (const auto& id : {ids[1], ids[2]}) {
+    const run::Step step = step_of(*life, id);
+    CHECK(step.degraded);
+    CHECK(step.attempts == 1);
+    CHECK(step.rows == 2);
+  }
+}

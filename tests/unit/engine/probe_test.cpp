@@ -211,3 +211,45 @@ TEST_CASE("a step that fails on an open circuit still has the server asked, so t
   CHECK(w.step(id).reason == Reason::circuit_open);
   CHECK(w.last().kind == AttemptKind::probe);
 }
+
+TEST_CASE("FC-20 (f) nonsense in place of a probe's answer gives the slot back") {
+  const Evidence nothing;
+  Evidence no_answer = good();
+  no_answer.answer = Answer::none;
+  Evidence no_status = good();
+  no_status.http_status = 1234;
+  Evidence wrong_transport = good("{broken");
+  wrong_transport.answer = Answer::result;
+  for (const char* place : {"bare/read", "api/plain"})
+    for (const Evidence& nonsense : {nothing, no_answer, no_status, wrong_transport}) {
+      INFO(place);
+      World w;
+      const std::string id = w.trip(place);
+      w.pass(Duration{2'000});
+      REQUIRE(w.sent() == 2);
+      w.answer_last(nonsense);
+      CHECK_FALSE(w.breaker(w.last().server).probe_until);
+      w.pass(Duration{4'000});
+      CHECK((w.sent() == 3 || w.step(id).status == run::StepStatus::succeeded));
+    }
+}
+
+TEST_CASE("FC-20 (f) an exception where a probe leaves ends the process, and the next one has the slot") {
+  for (const char* place : {"bare/read", "api/plain"}) {
+    INFO(place);
+    World w;
+    const std::string id = w.trip(place);
+    w.life->transport.on_start = [](const tools::Call&) { throw std::runtime_error("internal"); };
+    CHECK_THROWS_AS(w.pass(Duration{2'000}), std::runtime_error);
+    w.begin();
+    w.pass(Duration{2'000});
+    REQUIRE(w.sent() == 1);
+    w.answer_last(good());
+    const Breaker after = w.breaker(w.last().server);
+    CHECK(after.state == BreakerState::closed);
+    CHECK_FALSE(after.probe_until);
+    w.pass(Duration{1'000});
+    if (w.step(id).status != run::StepStatus::succeeded) w.answer_last(good());
+    CHECK(w.step(id).status == run::StepStatus::succeeded);
+  }
+}

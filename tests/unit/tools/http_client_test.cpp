@@ -319,10 +319,10 @@ TEST_CASE("cancel ends an exchange at once and closes its connection") {
   client.http->cancel(id + 100);
 }
 
-TEST_CASE("with linger a late answer is heard after the timeout was told") {
-  RawServer server([&](Peer& peer, int) {
-    peer.request(), peer.pause(250), peer.write(ok("{\"late\":1}")), peer.client_gone();
-  });
+namespace {
+
+/// What was heard after a timeout of 100 ms had been told.
+HttpOutcome heard_late(const RawServer& server) {
   Client client;
   HttpRequest request = client.post(server.url(), "{}", Duration{100});
   request.linger = Duration{3000};
@@ -331,7 +331,16 @@ TEST_CASE("with linger a late answer is heard after the timeout was told") {
   callbacks.late = [&](HttpOutcome outcome) { late.set_value(std::move(outcome)); };
   auto done = client.begin(request, nullptr, callbacks);
   CHECK(done.get().failure == Failure::timeout);
-  const HttpOutcome outcome = late.get_future().get();
+  return late.get_future().get();
+}
+
+}  // namespace
+
+TEST_CASE("with linger a late answer is heard after the timeout was told") {
+  RawServer server([&](Peer& peer, int) {
+    peer.request(), peer.pause(250), peer.write(ok("{\"late\":1}")), peer.client_gone();
+  });
+  const HttpOutcome outcome = heard_late(server);
   CHECK(outcome.failure == Failure::none);
   CHECK(outcome.body == "{\"late\":1}");
 }
@@ -340,15 +349,7 @@ TEST_CASE("with linger a late answer that breaks off is heard as far as it came"
   RawServer server([&](Peer& peer, int) {
     peer.request(), peer.pause(250), peer.write("HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nhalf");
   });
-  Client client;
-  HttpRequest request = client.post(server.url(), "{}", Duration{100});
-  request.linger = Duration{3000};
-  std::promise<HttpOutcome> late;
-  HttpCallbacks callbacks;
-  callbacks.late = [&](HttpOutcome outcome) { late.set_value(std::move(outcome)); };
-  auto done = client.begin(request, nullptr, callbacks);
-  CHECK(done.get().failure == Failure::timeout);
-  const HttpOutcome outcome = late.get_future().get();
+  const HttpOutcome outcome = heard_late(server);
   CHECK(outcome.failure == Failure::body_cut);
   CHECK(outcome.status == 500);
   CHECK(outcome.body == "half");
