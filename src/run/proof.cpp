@@ -27,7 +27,8 @@ void landed_from_outside(Turn& turn, std::uint32_t index, std::string result, st
 }  // namespace
 
 Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule) {
-  if (judgement.verdict != Verdict::ok || judgement.action != Action::done) return Finding::inconclusive;
+  if (judgement.verdict != Verdict::ok || judgement.action != Action::done)
+    return canary(Canary::failed_check_is_absence) ? Finding::absent : Finding::inconclusive;
   const auto document = json::parse(evidence.result);
   if (!document) return Finding::inconclusive;
   const json::Value* seen = json::at(*document, rule.found.pointer);
@@ -84,6 +85,7 @@ bool absorb_late(Turn& turn, std::uint32_t index, Attempt& attempt, const Eviden
                  const Judgement& judgement) {
   Step& step = turn.run.steps[index];
   attempt.late = true;
+  if (canary(Canary::late_answer_rewrites_its_attempt)) attempt.verdict = judgement.verdict;
   attempt.late_detail = "an answer arrived " +
                         format_duration(turn.now - attempt.finished_at.value_or(attempt.started_at)) +
                         " after the call was given up" + (evidence.text.empty() ? "" : ": " + evidence.text);
