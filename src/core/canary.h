@@ -12,6 +12,7 @@
 #define HOLDFAST_EACH_CANARY(X)                                                                              \
   X(send_before_commit, "calls leave before their rows are committed")                                       \
   X(acknowledge_before_commit, "a submission is answered before its run is committed")                       \
+  X(no_attempt_row, "a call leaves whose row nobody stores")                                                 \
   X(skip_fsync, "commits are not synced (synchronous = OFF)")                                                \
   X(half_a_commit, "attempts and events are committed after the states they belong to")                      \
   X(forget_doubt, "a later refusal erases the doubt that an earlier attempt left")                           \
@@ -19,12 +20,15 @@
   X(retry_unknown, "a restart sends writes again whose outcome waits for a verdict")                         \
   X(server_error_is_refusal, "a doubtful HTTP status is taken for a refusal")                                \
   X(absent_at_once, "a check that finds nothing is believed while the write may still arrive")                  \
+  X(failed_check_is_absence, "a check that could not be asked is taken for one that found nothing")          \
   X(attempts_reset_on_restart, "a restart forgets how many attempts a step has made")                        \
   X(crash_not_absorbed, "an attempt that the end of the process cut off is forgotten")                       \
   X(new_key_per_attempt, "each attempt gets a key of its own")                                               \
+  X(key_not_sent, "a keyed write leaves without its key")                                                    \
   X(body_rendered_again, "each attempt renders the request anew")                                            \
   X(key_used_after_retention, "a key is used after its tool may have forgotten it")                          \
   X(budget_debited_after_the_send, "the retry budget is debited when the answer comes, not with the send")   \
+  X(call_outlives_its_deadline, "a call gets a second more than its tool allows")                            \
   X(call_outlives_run, "a call may take its tool's whole deadline, whatever is left of the run's")           \
   X(deadline_restarted_on_recovery, "a restart gives every run its whole deadline again")                    \
   X(retry_after_ignored, "a time that a 429 names is not waited for")                                        \
@@ -35,11 +39,16 @@
   X(slots_not_counted, "a server gets more calls at once than it may")                                       \
   X(slot_leaked_on_cancel, "a cancelled call keeps its server's slot")                                       \
   X(late_answer_to_another_call, "a late answer is given to another call than its own")                      \
+  X(late_answer_rewrites_its_attempt, "a late answer changes what its attempt was judged to be")             \
   X(unsettled_run_lost_on_load, "a restart does not load runs that wait")                                    \
   X(dependencies_ignored, "a step does not wait for those before it")                                        \
   X(cancel_ignored, "a cancelled run goes on")                                                               \
+  X(cancel_not_stored, "a cancel is answered and not stored")                                                \
+  X(failed_plan_succeeds, "a plan whose step failed is reported as succeeded")                               \
   X(settled_overwritten, "a cancel changes a run that has ended")                                            \
   X(submit_key_not_looked_up, "a repeated submission is not recognised")                                     \
+  X(other_body_accepted, "a submit key with another body is accepted as a repeat")                           \
+  X(other_step_accepted, "a step id with another body is accepted as a repeat")                              \
   X(refused_run_stored, "a run that was refused for want of storage is stored once there is room")           \
   X(event_numbers_go_back, "a restart numbers a run's events from the last that its own row names")          \
   X(secret_stored, "the configuration's headers are frozen with a request")

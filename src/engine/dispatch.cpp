@@ -216,7 +216,7 @@ void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, con
   flight.permit = std::move(permit);
   flight.held_slot = true;
   flight.age = sent_at.insert(now.ms);
-  live.attempts.push_back(flight.attempt);
+  if (!canary(Canary::no_attempt_row)) live.attempts.push_back(flight.attempt);
   ++live.flights;
 
   tools::Call call;
@@ -229,9 +229,11 @@ void Engine::Impl::launch(Live& live, std::uint32_t index, AttemptKind kind, con
   if (kind == AttemptKind::call && called.key && live.run.steps[index].write) {
     call.key = live.run.steps[index].write->key;
     if (canary(Canary::new_key_per_attempt)) call.key += std::to_string(live.run.steps[index].rows);
+    if (canary(Canary::key_not_sent)) call.key.clear();
     call.key_rule = called.key;
   }
   call.deadline = deadline.at;
+  if (canary(Canary::call_outlives_its_deadline)) call.deadline = call.deadline + Duration{1'000};
   call.linger = called.linger;
   flights.emplace(call.id, std::move(flight));
   outgoing.emplace_back(std::move(call), live.run.id);

@@ -40,7 +40,8 @@ std::string_view words_of(Finding finding, bool settled) {
 }  // namespace
 
 Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule) {
-  if (judgement.verdict != Verdict::ok || judgement.action != Action::done) return Finding::inconclusive;
+  if (judgement.verdict != Verdict::ok || judgement.action != Action::done)
+    return canary(Canary::failed_check_is_absence) ? Finding::absent : Finding::inconclusive;
   const auto document = json::parse(evidence.result);
   if (!document) return Finding::inconclusive;
   const json::Value* seen = json::at(*document, rule.found.pointer);
@@ -99,6 +100,7 @@ bool absorb_late(Turn& turn, std::uint32_t index, Attempt& attempt, const Eviden
   Step& step = turn.run.steps[index];
   const std::string& words = evidence.failure == Failure::none ? evidence.text : evidence.detail;
   attempt.late = true;
+  if (canary(Canary::late_answer_rewrites_its_attempt)) attempt.verdict = judgement.verdict;
   attempt.late_detail = "an answer arrived " +
                         format_duration(turn.now - attempt.finished_at.value_or(attempt.started_at)) +
                         " after the call was given up" + (words.empty() ? "" : ": " + words);

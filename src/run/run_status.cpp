@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/canary.h"
 #include "holdfast/run/machine.h"
 #include "run/machine_detail.h"
 
@@ -51,7 +52,7 @@ RunStatus status_of(const Run& run, Instant now, Wait& wait) {
   }
   if (pending) return RunStatus::queued;
   if (run.cancel_requested) return RunStatus::cancelled;
-  if (stopping(run)) return RunStatus::failed;
+  if (stopping(run) && !canary(Canary::failed_plan_succeeds)) return RunStatus::failed;
   if (run.mode == Mode::plan) return RunStatus::succeeded;
   if (now >= run.deadline) return RunStatus::failed;
   wait = Wait{WaitFor::client, std::nullopt};

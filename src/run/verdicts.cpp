@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/canary.h"
 #include "holdfast/core/json.h"
 #include "holdfast/run/machine.h"
 #include "holdfast/run/references.h"
@@ -23,7 +24,7 @@ void request_cancel(Turn& turn, std::string reason) {
   if (run.settled() || run.cancel_requested) return;
   run.cancel_requested = true;
   run.cancel_reason = std::move(reason);
-  turn.changes.run = true;
+  turn.changes.run = !canary(Canary::cancel_not_stored);
   std::string data;
   json::Writer w(data);
   w.begin_object();

@@ -193,7 +193,8 @@ void Oracles::check_step(const run::Run& run, std::uint32_t index, const run::St
               "failure_needs_proof", about());
   }
   if (step.write && step.write->open && !(before && before->write && before->write->open)) {
-    const bool lost_in_a_crash = step.crashes > 0;
+    // Of a repeat beside the count (a session repaired, an operator's order) only the doubt itself tells.
+    const bool lost_in_a_crash = step.crashes > 0 || (step.doubt == Reason::crashed && life_ > 1);
     bool cause = lost_in_a_crash;
     for (std::size_t i = op->cleared; i < op->sends.size(); ++i)
       cause |= op->sends[i].given != Shown::unsent && op->sends[i].given != Shown::refused;

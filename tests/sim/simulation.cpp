@@ -36,6 +36,21 @@ void World::print(const std::string& text) const {
   std::printf("%10.3f  %s\n", static_cast<double>(now_.ms - 1'900'000'000'000) / 1000.0, text.c_str());
 }
 
+namespace {
+
+/// A database as the server makes one: under another name, whole and synced before it gets its own. So no journal of its making is ever left beside it.
+std::string fresh_database(std::uint64_t seed, Instant at) {
+  Disk cradle(seed);
+  cradle.put(kDatabase);
+  Vfs vfs(cradle);
+  vfs.seed_sqlite(seed);
+  vfs.set_time(at.ms);
+  if (auto opened = open_ledger(vfs); !opened) throw Violation{"ledger_can_be_opened", opened.error().message};
+  return cradle.content(kDatabase);
+}
+
+}  // namespace
+
 /// One life of the process.
 struct Simulation::Life {
   Life(Simulation& sim, Instant wall, int drift_ppm)
@@ -76,6 +91,7 @@ Simulation::Simulation(std::uint64_t seed, Tally& tally, bool tracing)
     if (mood < 2) return mood == 0 ? Fate::applied : Fate::dropped;
     return static_cast<Fate>(fate_.between(0, 3));
   });
+  disk_.put(kDatabase, fresh_database(seed, world_.now()));
   vfs_.seed_sqlite(Dice(seed, "sqlite").next());
   engine_random_ = seeded_random(Dice(seed, "engine").next());
   desk_.posted = [this] { posted(); };
@@ -258,7 +274,6 @@ bool Simulation::at_rest() const {
 }
 
 void Simulation::history() {
-  disk_.put(kDatabase);
   people_.begin();
   try_boot();
   world_.after(swarm_.chaos, [this] { heal(); });

@@ -94,3 +94,19 @@ TEST_CASE("a run that is cancelled leaves no one behind in a queue") {
   w.life->answer(w.life->transport.calls[0], good());
   CHECK(w.step(stays).in_flight);
 }
+
+TEST_CASE("a run whose deadline passed while the process was down is not shown as waiting for a slot") {
+  World w;
+  for (int i = 0; i < 3; ++i) (void)w.submit({"calm/read"});
+  std::string id;
+  w.life->engine->submit(w.life->plan(R"({"deadline":"1m","steps":[{"id":"a","server":"bare","tool":"plain","after":[]},
+                                          {"id":"b","server":"bare","tool":"read","after":[]}]})"),
+                         [&](Result<engine::Submitted> r) { id = r->run_id; });
+  w.turn();
+  REQUIRE(w.step(id, 1).wait.what == run::WaitFor::slot);
+  w.clock.at = w.clock.at + Duration{120'000};
+  w.begin();
+  CHECK(w.step(id, 0).status == run::StepStatus::unknown);
+  CHECK(w.step(id, 1).status == run::StepStatus::pending);  // for the verdict, which may come with a new deadline
+  CHECK(w.step(id, 1).wait.what == run::WaitFor::none);
+}
