@@ -19,7 +19,7 @@
   X(repeat_plain_write, "a plain write is repeated like a read")                                             \
   X(retry_unknown, "a restart sends writes again whose outcome waits for a verdict")                         \
   X(server_error_is_refusal, "a doubtful HTTP status is taken for a refusal")                                \
-  X(absent_at_once, "a check that finds nothing is believed while the write may still arrive")                  \
+  X(absent_at_once, "a check that finds nothing is believed while the write may still arrive")               \
   X(failed_check_is_absence, "a check that could not be asked is taken for one that found nothing")          \
   X(attempts_reset_on_restart, "a restart forgets how many attempts a step has made")                        \
   X(crash_not_absorbed, "an attempt that the end of the process cut off is forgotten")                       \
