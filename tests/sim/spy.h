@@ -19,8 +19,6 @@ class Spy final : public testing::ForwardingLedger {
       : ForwardingLedger(inner), disk_(disk), world_(world), oracles_(oracles), doom_(doom) {}
 
   Result<ledger::Committed> commit(ledger::Batch& batch) override;
-<<<<<<< HEAD
-=======
   Result<Open> load_open() override { return heed(inner_.load_open()); }
   Result<std::optional<run::Run>> load(std::string_view id) override { return heed(inner_.load(id)); }
   Result<std::optional<Submission>> find_submission(std::string_view owner, std::string_view key) override {
@@ -37,7 +35,6 @@ class Spy final : public testing::ForwardingLedger {
   Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most) override {
     return heed(inner_.prunable(ended_before, after_seq, most));
   }
->>>>>>> 391714135c8d8cbb2d399f5654baf0bfc6ed8df9
   void checkpoint_if_due() override {
     inner_.checkpoint_if_due();
     if (!disk_.running()) throw Crash{};
