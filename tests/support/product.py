@@ -115,7 +115,9 @@ class Product:
             try:
                 connection.endheaders(data)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # refused before it was read: the answer says why
+                if connection.sock is None:
+                    raise  # there was nobody to begin with
+                # Refused before it was read: the answer says why.
             response = connection.getresponse()
             answer = Answer(response.status, response.headers, response.read())
             if self.secret and (self.secret.encode() in answer.body or self.secret in str(answer.headers)):

@@ -14,7 +14,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "support")]
-from product import Product, READY  # noqa: E402
+from product import Product, READY, place  # noqa: E402
 
 CONFIG = """
 listen: 127.0.0.1:{client}
@@ -83,7 +83,7 @@ class Victim(Product):
             raise AssertionError(f"not ready within {limit:g} s: {self.errors()}")
         ready = READY.search(self.process.stdout.readline())
         if ready:
-            self.client, self.admin = (ready[1], int(ready[2])), (ready[3], int(ready[4]))
+            self.client, self.admin = place(ready[1]), place(ready[2])
             return True
         self.process.wait(10)
         return False
