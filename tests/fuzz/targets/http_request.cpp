@@ -36,7 +36,7 @@ struct Listener {
 
 void serve(std::string_view head, std::string_view body) {
   static Listener listener;
-  auto admitted = admit(head, listener.router, listener.options);
+  auto admitted = admit(head, listener.router, listener.options, [] { return 0; });
   if (!admitted) {
     const std::string answer = listener.processor.render(to_response(admitted.error()));
     HOLDS(answer.starts_with("HTTP/1.1 4") || answer.starts_with("HTTP/1.1 5"));
