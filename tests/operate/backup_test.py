@@ -25,6 +25,7 @@ class Backup(Bench):
             thread.start()
         try:
             self.wait_for(lambda: len(accepted) > 100, "load")
+            self.wait_for(lambda: len(self.get(product, "/v1/runs?status=succeeded&limit=200").json["items"]) > 50, "runs that have ended")
             before = list(accepted)
             environment = {**product.environment, "HOLDFAST_ADMIN_URL": f"http://127.0.0.1:{product.admin[1]}"}
             copy = self.path("copy/holdfast.db")
@@ -50,7 +51,7 @@ class Backup(Bench):
             done = {run for run, in database.execute("SELECT id FROM runs WHERE status = 'succeeded'")}
         self.configure(folder=self.path("copy"), servers={"api": self.server(go="/go")})
         restored = self.product(self.path("copy"))
-        self.assertGreater(len(done), 10)
+        self.assertGreater(len(done), 50)
         for run in before:
             answer = self.get(restored, f"/v1/runs/{run}")
             self.assertEqual(answer.status, 200, f"{run} was accepted before the backup began")
