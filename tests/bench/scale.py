@@ -7,7 +7,8 @@ slow      5,000 calls of ten seconds at once: memory, threads, and how late dead
 waiting   100,000 runs behind an open circuit: memory for each, threads, processor time
 old       makes a ledger of 1,000,000 settled runs at the path given by --keep, for `holdfast_bench --ledger`; listing and polling beside an empty one
 
-Everything listens on loopback. --small does the same with a hundredth, to see that the script works.
+Everything listens on loopback. --small does the same with a hundredth, to see that the script works. Exits 1 when a goal is missed
+at full size.
 """
 import argparse
 import asyncio
@@ -158,8 +159,13 @@ def run_of(tool, steps=1, **more):
                                                           for i in range(steps)]})
 
 
-def say(what, figure):
-    print(f"{what}: {figure}", flush=True)
+MISSED = []
+
+
+def say(what, figure, goal="", holds=True):
+    if not holds:
+        MISSED.append(what)
+    print(f"{what}: {figure}" + (f"; goal {goal}{'' if holds else ', missed'}" if goal else ""), flush=True)
 
 
 def spread(values, unit, digits=1):
@@ -175,15 +181,16 @@ def idle(binary, scale, _):
             begun = time.monotonic()
             w.product.start()
             ready.append(1000 * (time.monotonic() - begun))
-    say("start to ready, from fork to the line read", spread(ready, "ms"))
+    say("start to ready, from fork to the line read", spread(ready, "ms"), "50 ms", statistics.median(ready) < 50)
     with World(binary) as w:
         w.product.start()
         w.submit([run_of("keyed")] * 10)
         until(lambda: w.open_runs() == 0, 10)
-        time.sleep(1)
         cpu, seconds = w.cpu_seconds(), max(2.0, 20 * scale)
         time.sleep(seconds)  # what is measured is this time without work
-        say("idle", f"{w.memory_mib():.1f} MiB resident, {100 * (w.cpu_seconds() - cpu) / seconds:.2f} % of a processor over {seconds:.0f} s, {w.threads()} threads")
+        share, memory = 100 * (w.cpu_seconds() - cpu) / seconds, w.memory_mib()
+        say("idle", f"{memory:.1f} MiB resident, {share:.2f} % of a processor over {seconds:.0f} s, {w.threads()} threads", "15 MB and 0.1 %",
+            memory * 1.048576 <= 15 and share <= 0.1)
 
 
 def recovery(binary, scale, _):
@@ -211,7 +218,7 @@ def recovery(binary, scale, _):
                 (done if kill else undisturbed).append(1000 * seconds * 5000 / max(left, 1) * scale)
                 if kill:
                     first.append(1000 * (w.stamps[0] - begun))
-    say(f"{count} open runs of five steps, kill -9: first call after the start", spread(first, "ms"))
+    say(f"{count} open runs of five steps, kill -9: first call after the start", spread(first, "ms"), "300 ms", statistics.median(first) < 300)
     say("all of them ended", spread(done, "ms", 0))
     say("the same after an orderly stop", spread(undisturbed, "ms", 0))
 
@@ -223,7 +230,8 @@ def slow(binary, scale, _):
         threads = w.threads()
         w.submit([run_of("slow")] * count)
         until(lambda: w.stamps[1] >= count, 30)
-        say(f"{count} calls of 10 s in flight", f"{w.memory_mib():.0f} MiB resident, {w.threads()} threads ({threads} before)")
+        say(f"{count} calls of 10 s in flight", f"{w.memory_mib():.0f} MiB resident, {w.threads()} threads ({threads} before)",
+            "150 MB", w.memory_mib() * 1.048576 <= 150)
         ids = w.submit([run_of("short")] * max(10, int(200 * scale)))
         late = []
         for run in ids:
@@ -231,7 +239,7 @@ def slow(binary, scale, _):
             attempt = w.product.request("GET", f"/v1/runs/{run}/attempts").json["items"][0]
             assert state["status"] == "failed" and attempt["class"] == "timeout", state
             late.append(attempt["waited_ms"] - attempt["deadline_ms"])
-        say("deadlines of 2 s meanwhile, late by", f"{statistics.median(late):.0f} ms at the median, {max(late):.0f} ms at most, of {len(late)}")
+        say("deadlines of 2 s meanwhile, late by", f"{statistics.median(late):.0f} ms at the median, {max(late):.0f} ms at most, of {len(late)}", "50 ms", max(late) <= 50)
         until(lambda: w.open_runs() == 0, 60, 0.05)
 
 
@@ -319,7 +327,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     for what in arguments.what:
         {f.__name__: f for f in (idle, recovery, slow, waiting, old)}[what](os.path.abspath(arguments.binary), 0.01 if arguments.small else 1, arguments.keep)
+    return 1 if MISSED and not arguments.small else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
