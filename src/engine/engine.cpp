@@ -85,11 +85,14 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
                                        told(std::move(answer), Submitted{known->run_id, true}, nullptr));
       return;
     }
-    if (known) return impl.reply<Submitted>(answer, Submitted{known->run_id, true});
+    if (known && canary(Canary::replay_names_another_run) && !impl.runs.empty())
+      known->run_id = impl.runs.begin()->first;
+    if (known) return impl.reply<Submitted>(answer, Submitted{known->run_id, !canary(Canary::replay_not_told)});
   }
   auto live = std::make_unique<Live>();
   live->run = std::move(planned);
   live->run.id = impl.ids.next(impl.now);
+  if (canary(Canary::arguments_lost) && !live->run.steps.empty()) live->run.steps.front().spec.args = "{}";
   live->is_new = true;
   const std::string id = live->run.id;
   Live& ref = *live;
@@ -180,7 +183,7 @@ void Engine::add_step(std::string run_id, std::string owner, std::string step_id
         for (const run::Step& step : live.run.steps) {
           if (step.spec.id != step_id) continue;
           if (step.spec.digest == digest || canary(Canary::other_step_accepted))
-            return impl.reply<StepAdded>(a, StepAdded{true});
+            return impl.reply<StepAdded>(a, StepAdded{!canary(Canary::step_repeat_not_told)});
           return a(std::unexpected(
               Error{"step_reused", "step " + step_id + " of this run was added with another body", "/id"}));
         }
