@@ -12,6 +12,8 @@
 namespace holdfast::api {
 namespace {
 
+constexpr std::size_t kPageBytes = 1 << 20;  // a longer page ends early; its cursor goes on
+constexpr std::uint32_t kMostInPortion = 16;
 constexpr std::size_t kSmallRun = 16 * 1024;  // bytes in memory; a larger one takes too long to render at a glance
 
 /// The submit key: none, or exactly one that is well-formed.
@@ -209,16 +211,38 @@ Result<ledger::RunFilter> read_filter(const http::Request& request) {
   return filter;
 }
 
+/// Read and told in portions, so that the memory of a page does not depend on how large the results of 200 runs are; and pages
+/// that turned out large are made one at a time.
 http::Outcome list_runs(const Service& service, const http::Request& request) {
-  const auto filter = read_filter(request);
+  auto filter = read_filter(request);
   if (!filter) return failure(filter.error());
-  auto runs = service.reader.runs(*filter);
-  if (!runs) return failure(runs.error());
-  for (run::Run& run : *runs) show_storage(service, run);
+  const auto making = service.large.one_at_a_time("lists");
+  const std::uint32_t limit = filter->limit;
   const Instant now = service.clock.now();
-  const std::string next = runs->size() < filter->limit ? "" : make_cursor('r', {runs->back().seq});
-  return json_response(render_page(runs->size(), next,
-                                   [&](json::Writer& w, std::size_t i) { render_run(w, (*runs)[i], now); }));
+  std::uint32_t count = 0;
+  bool more = true;
+  std::string out;
+  json::Writer w(out);
+  w.begin_object();
+  w.name("items");
+  w.begin_array();
+  for (std::uint32_t portion = 1; more && count < limit && out.size() < kPageBytes; portion = std::min(2 * portion, kMostInPortion)) {
+    filter->limit = std::min(portion, limit - count);
+    auto runs = service.reader.runs(*filter);
+    if (!runs) return failure(runs.error());
+    for (run::Run& run : *runs) {
+      show_storage(service, run);
+      render_run(w, run, now);
+      filter->before_seq = run.seq;
+    }
+    count += static_cast<std::uint32_t>(runs->size());
+    more = runs->size() == filter->limit;
+  }
+  w.end_array();
+  w.text_or_null("next_cursor", more ? make_cursor('r', {filter->before_seq}) : "");
+  w.end_object();
+  if (LargeAnswers::is_large(out)) service.large.was_large("lists");
+  return json_response(std::move(out));
 }
 
 http::Outcome list_attempts(const Service& service, const http::Request& request) {

@@ -36,7 +36,7 @@ Poller::Poller(const Clock& clock, const Options& options, const Router& router,
       router_(router),
       topics_(topics),
       processor_(topics, options.idle_time),
-      workers_(topics, options.idle_time, options.threads,
+      workers_(options.name, topics, options.idle_time, options.threads,
                [this](std::unique_ptr<Exchange> exchange, Step step) {
                  const std::scoped_lock lock(mutex_);
                  finished_.push_back({std::move(exchange), std::move(step)});

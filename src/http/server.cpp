@@ -38,7 +38,7 @@ class PolledServer final : public Server {
     auto listener = open_listener(options_.listen, options_.socket_mode);
     if (!listener) return std::unexpected(std::move(listener.error()));
     thread_ = std::thread([this, socket = listener->socket] {
-      name_this_thread("listener");
+      name_this_thread((options_.name + " listener").c_str());
       poller_.serve(socket);
     });
     return std::move(listener->address);

@@ -81,7 +81,7 @@ using Glance = std::function<std::optional<Outcome>(Request&)>;
 enum class Access { open, client, operate };  // open: no token needed (health)
 
 struct Options {
-  std::string name;                    // "client" or "admin", for logs
+  std::string name;                    // "client" or "admin": its threads are "client listener" and "client worker"
   std::string listen;                  // "127.0.0.1:4653", "[::1]:0", "unix:/path"; port 0 picks a free one
   unsigned socket_mode = 0600;         // of a unix socket's file
   std::uint64_t body_bytes = 1 << 20;  // a longer body is refused (413) before it is read

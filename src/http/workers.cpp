@@ -40,8 +40,8 @@ void send_now(int socket, Step& step) {
 
 }  // namespace
 
-Workers::Workers(Topics& topics, Duration idle_time, std::uint32_t most, Done done)
-    : topics_(topics), idle_time_(idle_time), most_(std::max(most, 1U)), done_(std::move(done)) {}
+Workers::Workers(std::string name, Topics& topics, Duration idle_time, std::uint32_t most, Done done)
+    : name_(std::move(name)), topics_(topics), idle_time_(idle_time), most_(std::max(most, 1U)), done_(std::move(done)) {}
 
 Workers::~Workers() {
   stop();
@@ -51,7 +51,7 @@ Workers::~Workers() {
 void Workers::start_one() {
   try {
     threads_.emplace_back([this] {
-      name_this_thread("worker");
+      name_this_thread((name_ + " worker").c_str());
       work();
     });
   } catch (const std::system_error&) {

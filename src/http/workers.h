@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,7 +21,8 @@ class Workers {
   /// Takes the exchange back after one run, on a worker's thread.
   using Done = std::function<void(std::unique_ptr<Exchange>, Step)>;
 
-  Workers(Topics& topics, Duration idle_time, std::uint32_t most, Done done);
+  /// `name`: whose workers these are; their threads are called so.
+  Workers(std::string name, Topics& topics, Duration idle_time, std::uint32_t most, Done done);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -41,6 +43,7 @@ class Workers {
   [[nodiscard]] bool waits_too_long() const;
   void start_one();
 
+  const std::string name_;
   Topics& topics_;
   const Duration idle_time_;
   const std::uint32_t most_;

@@ -16,7 +16,7 @@ import urllib.request
 SUBMIT = json.dumps({"name": "n", "mode": "open", "deadline": "1h"})
 LUA = 'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nwrk.body = [[%s]]\n' % SUBMIT
 CONFIG = "listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\ndatabase: holdfast.db\n"
-CONNECTIONS, POOL_THREADS = (1, 16, 64, 256), 32
+POOL_THREADS = 32
 
 
 def post(url, body):
@@ -68,7 +68,7 @@ def passes(sides, script, arguments):
     """(what, side, connections) -> [(rate, p99, wrong)]; the sides take turns, so that a slow minute of the machine is everybody's."""
     found = {}
     for _ in range(arguments.passes):
-        for connections in CONNECTIONS:
+        for connections in arguments.connections:
             for what in arguments.what.split(","):
                 for side in sides:
                     url, more = (side.url + "/v1/runs", ("-s", script)) if what == "submit" else (side.cold() if what == "cold" else side.get, ())
@@ -89,6 +89,7 @@ def main():
     parser.add_argument("plain_front")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 16, 64, 256])
     parser.add_argument("--what", default="get,submit", help="of get, submit, and cold: a run that only the ledger remembers")
     parser.add_argument("--also", action="append", default=[], metavar="NAME=BINARY", help="another build of holdfast, beside")
     arguments = parser.parse_args()
@@ -109,10 +110,10 @@ def main():
         sides.append(Side(name, [os.path.abspath(binary), "serve", "--config", "holdfast.yaml"], folder(), r"client=(\S+)"))
     try:
         found = passes(sides, script, arguments)
-        print("| requests/s: median (least to most; p99) | " + " | ".join(map(str, CONNECTIONS)) + " |\n|---" + "|---" * len(CONNECTIONS) + "|")
+        print("| requests/s: median (least to most; p99) | " + " | ".join(map(str, arguments.connections)) + " |\n|---" + "|---" * len(arguments.connections) + "|")
         for what in arguments.what.split(","):
             for side in sides:
-                print(f"| {what}, {side.name} | " + " | ".join(cell(found[what, side.name, n]) for n in CONNECTIONS) + " |")
+                print(f"| {what}, {side.name} | " + " | ".join(cell(found[what, side.name, n]) for n in arguments.connections) + " |")
     finally:
         for side in sides:
             side.stop()

@@ -222,12 +222,41 @@ TEST_CASE("a full page has a cursor that the next request understands") {
   const auto root = json::parse(page.body);
   REQUIRE(root->find("next_cursor")->is(json::Kind::string));
   request.query.emplace("cursor", root->find("next_cursor")->text());
-  world.reader.listed.resize(1);
-  CHECK(says(world.answer("GET", "/v1/runs", request), R"("next_cursor":null)"));
-  CHECK(world.reader.filter.before_seq == 4);
+  world.reader.listed.resize(3);
+  world.reader.listed[2].seq = 1;
+  const auto last = world.answer("GET", "/v1/runs", request);
+  CHECK(says(last, R"("next_cursor":null)"));
+  CHECK(json::parse(last.body)->find("items")->items.size() == 1);
   request.query.erase("cursor");
   request.query.emplace("cursor", "rubbish");
   CHECK(says(world.answer("GET", "/v1/runs", request), R"("code":"bad_cursor")"));
+}
+
+TEST_CASE("a page of large runs ends early, and the pages together have each run once") {
+  World world;
+  for (std::int64_t seq = 30; seq > 0; --seq) {
+    world.reader.listed.push_back(world.run());
+    world.reader.listed.back().seq = seq;
+    world.reader.listed.back().name = "n" + std::to_string(seq);
+    world.reader.listed.back().result = '"' + std::string(200'000, 'x') + '"';
+  }
+  std::vector<std::string> names;
+  std::size_t pages = 0, longest = 0;
+  for (std::string cursor;; ++pages) {
+    auto request = world.request({});
+    request.query.emplace("limit", "200");
+    if (!cursor.empty()) request.query.emplace("cursor", cursor);
+    const auto page = world.answer("GET", "/v1/runs", request);
+    longest = std::max(longest, page.body.size());
+    const auto root = json::parse(page.body);
+    for (const json::Value& item : root->find("items")->items) names.push_back(item.find("name")->text());
+    if (!root->find("next_cursor")->is(json::Kind::string)) break;
+    cursor = root->find("next_cursor")->text();
+  }
+  CHECK(pages > 2);
+  CHECK(longest < (4 << 20));
+  REQUIRE(names.size() == 30);
+  for (std::size_t i = 0; i < names.size(); ++i) CHECK(names[i] == "n" + std::to_string(30 - i));
 }
 
 TEST_CASE("a stream sends what is there, resumes after the last id, beats while idle and ends with the run") {

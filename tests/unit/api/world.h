@@ -39,7 +39,7 @@ struct FakeReader final : ledger::Reader {
   std::map<std::string, run::Run, std::less<>> stored;
   std::vector<run::Event> recorded;
   ledger::RunFilter filter;
-  std::vector<run::Run> listed;
+  std::vector<run::Run> listed;  // newest first
   bool closed = false;  // it must not be asked
 
   [[nodiscard]] Result<std::optional<run::Run>> run(std::string_view id) override {
@@ -50,7 +50,11 @@ struct FakeReader final : ledger::Reader {
   }
   [[nodiscard]] Result<std::vector<run::Run>> runs(const ledger::RunFilter& wanted) override {
     filter = wanted;
-    return listed;
+    std::vector<run::Run> out;
+    for (const run::Run& run : listed) {
+      if (out.size() < wanted.limit && (wanted.before_seq == 0 || run.seq < wanted.before_seq)) out.push_back(run);
+    }
+    return out;
   }
   [[nodiscard]] Result<std::vector<run::Attempt>> attempts(std::int64_t, std::int64_t,
                                                            std::uint32_t) override {
