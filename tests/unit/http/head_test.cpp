@@ -42,10 +42,10 @@ TEST_CASE("percent decoding") {
 
 TEST_CASE("the most literal route wins") {
   Router router;
-  router.add("GET", "/v1/{kind}/{id}", Access::open, nullptr, nullptr);
-  router.add("GET", "/v1/runs/{id}", Access::open, nullptr, nullptr);
-  router.add("POST", "/v1/runs/{id}", Access::open, nullptr, nullptr);
-  router.add("GET", "/", Access::open, nullptr, nullptr);
+  router.add("GET", "/v1/{kind}/{id}", Access::open, nullptr);
+  router.add("GET", "/v1/runs/{id}", Access::open, nullptr);
+  router.add("POST", "/v1/runs/{id}", Access::open, nullptr);
+  router.add("GET", "/", Access::open, nullptr);
   CHECK(router.match("GET", {"v1", "runs", "7"}).route->pattern == "/v1/runs/{id}");
   CHECK(router.match("HEAD", {"v1", "runs", "7"}).parameters.at("id") == "7");
   CHECK(router.match("GET", {"v1", "tools", "7"}).parameters.at("kind") == "tools");
