@@ -114,7 +114,11 @@ void Engine::Impl::answer_submitters() {
 }
 
 void Engine::Impl::send(const ledger::Committed& proof) {
-  for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
+  for (Outgoing& out : outgoing) {
+    tools::Call call = std::move(out).release(proof);
+    if (canary(Canary::call_sent_twice)) transport.start(call);
+    transport.start(std::move(call));
+  }
   outgoing.clear();
 }
 
@@ -193,9 +197,9 @@ void Engine::Impl::storage_failed(const Error& error) {
   for (const ledger::LatencyRow& row : batch.latencies) latencies.store_again(row);
   for (auto& [run_id, answer] : submit_answers) {
     answer(&storage_error);
-    if (canary(Canary::refused_run_stored)) continue;
     const auto it = runs.find(run_id);
     if (it == runs.end() || !it->second->is_new) continue;
+    if (canary(Canary::refused_run_stored) && !it->second->run.submit_key.empty()) continue;
     Live* live = it->second.get();
     std::erase_if(flights, [&](auto& entry) {
       if (entry.second.live != live) return false;
