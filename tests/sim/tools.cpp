@@ -99,6 +99,31 @@ Tool* Town::find(std::string_view server, std::string_view name) const {
   return nullptr;
 }
 
+namespace {
+
+/// A stream of its own: how the disk is used decides nothing about the rest of the world.
+void draw_storage(std::uint64_t seed, Swarm& swarm) {
+  Dice dice(seed, "storage");
+  // Small pages put many of them into a commit, and cost less to write.
+  if (const char* e = std::getenv("PS")) swarm.page_size = std::atoi(e);
+  swarm.checkpoint_frames = static_cast<std::uint64_t>(dice.chance(300) ? 1'024 : dice.between(64, 1'024));
+}
+
+/// Some worlds are crowded: many more runs, long plans, and a disk so slow that each commit carries the boundaries
+/// of many runs. As under real load; the others look at what happens one event at a time.
+void draw_crowd(std::uint64_t seed, Swarm& swarm) {
+  Dice dice(seed, "crowd");
+  const char* e = std::getenv("CROWD");
+  const int chance = e ? std::atoi(e) : 500;
+  if (!dice.chance(chance)) return;
+  swarm.runs = static_cast<int>(dice.between(300, 1'500));
+  swarm.longest_plan = static_cast<int>(dice.between(2, 20));
+  swarm.chaos = dice.span(1'000, 6'000);
+  swarm.commit_ms = static_cast<int>(dice.between(10, 200));
+}
+
+}  // namespace
+
 Swarm draw_swarm(std::uint64_t seed) {
   Dice dice(seed, "swarm");
   Swarm swarm;
@@ -127,6 +152,8 @@ Swarm draw_swarm(std::uint64_t seed) {
   swarm.proof = static_cast<int>(dice.between(0, 60));
   swarm.inbox = dice.chance(150) ? static_cast<std::size_t>(dice.between(1, 4)) : 1'000;
   swarm.longest_deadline = dice.span(2'000, 120'000);
+  draw_storage(seed, swarm);
+  draw_crowd(seed, swarm);
   return swarm;
 }
 
