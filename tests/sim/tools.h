@@ -57,7 +57,8 @@ struct Swarm {
   int latency_ms = 20;
   int batching_ms = 2;          // how long events may gather before a turn
   int commit_ms = 0;            // how long a commit keeps the next turn waiting: so much rides in one
-  int proof = 0;                // per ten thousand sends: is the row there after a power cut now?
+  bool roomy = false;           // servers take many calls at once, where they count them at all
+  int proof = 0;                // per ten thousand sends: are the rows there after a power cut now?
   std::size_t inbox = 1'000;
   int page_size = 4'096;        // of the database, bytes
   std::uint64_t checkpoint_frames = 1'024;  // pages in the log beyond which they go into the database

@@ -52,12 +52,12 @@ void Disk::put(const std::string& name, std::string bytes) {
 
 std::string Disk::content(const std::string& name) const {
   const auto file = find(name);
-  return file ? file->live : std::string{};
+  return file ? *file->live : std::string{};
 }
 
 std::uint64_t Disk::size(const std::string& name) const {
   const auto it = names_.find(name);
-  return it == names_.end() ? 0 : it->second->live.size();
+  return it == names_.end() ? 0 : it->second->live->size();
 }
 
 bool Disk::synced(const std::string& name) const {
@@ -69,7 +69,7 @@ bool Disk::synced(const std::string& name) const {
 
 std::uint64_t Disk::digest() const {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const auto& [name, file] : names_) hash = mix(mix(mix(hash, name), "="), file->live);
+  for (const auto& [name, file] : names_) hash = mix(mix(mix(hash, name), "="), *file->live);
   return hash;
 }
 
@@ -124,7 +124,7 @@ Disk::Go Disk::begin(Operation operation, Inode* file, std::string_view bytes, s
         ++counts_.short_reads;
         return Go::cut_short;
       case Fault::Kind::disk_full:
-        if (operation != Operation::write || !file || offset + bytes.size() <= file->live.size()) break;
+        if (operation != Operation::write || !file || offset + bytes.size() <= file->live->size()) break;
         ++counts_.full;
         return Go::full;
     }
@@ -150,21 +150,21 @@ void Disk::remove(const std::string& name, bool sync_folder) {
 }
 
 void Disk::write(Inode& file, std::string_view bytes, std::uint64_t offset) {
-  const std::uint64_t size = file.live.size();
+  const std::uint64_t size = file.live->size();
   file.pending.push_back({offset, bytes.size(), size, file.covered.size(), false});
-  if (offset < size) file.covered.append(file.live, offset, bytes.size());
-  put_at(file.live, bytes, offset);
+  if (offset < size) file.covered.append(*file.live, offset, bytes.size());
+  put_at(file.live.to_write(), bytes, offset);
 }
 
 void Disk::truncate(Inode& file, std::uint64_t size) {
-  file.pending.push_back({size, 0, file.live.size(), file.covered.size(), true});
-  if (size < file.live.size()) file.covered.append(file.live, size);
-  file.live.resize(size, '\0');
+  file.pending.push_back({size, 0, file.live->size(), file.covered.size(), true});
+  if (size < file.live->size()) file.covered.append(*file.live, size);
+  file.live.to_write().resize(size, '\0');
 }
 
 /// Newest first, each write is lifted off what it covered.
 Disk::Platters Disk::platters(const Inode& file) {
-  Platters out{file.live, std::vector<Write>(file.pending.size())};
+  Platters out{*file.live, std::vector<Write>(file.pending.size())};
   std::size_t end = file.covered.size();
   for (std::size_t i = file.pending.size(); i-- > 0;) {
     const Inode::Pending& write = file.pending[i];
@@ -280,7 +280,7 @@ void Disk::boot() {
       if (!body) {
         body = std::make_shared<Inode>();
         body->name = file->name;
-        body->live = std::move(file->live);
+        body->live = file->live;
         body->durable = std::move(file->durable);
         body->pending = std::move(file->pending);
         body->covered = std::move(file->covered);

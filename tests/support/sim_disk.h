@@ -39,6 +39,25 @@ struct Fault {
 };
 inline constexpr std::uint64_t kForever = ~std::uint64_t{0};
 
+/// The bytes of a file, shared with copies of it until one of them is written.
+class Bytes {
+ public:
+  Bytes() : bytes_(std::make_shared<std::string>()) {}
+  Bytes& operator=(std::string bytes) {
+    bytes_ = std::make_shared<std::string>(std::move(bytes));
+    return *this;
+  }
+  [[nodiscard]] const std::string& operator*() const { return *bytes_; }
+  [[nodiscard]] const std::string* operator->() const { return bytes_.get(); }
+  [[nodiscard]] std::string& to_write() {
+    if (bytes_.use_count() > 1) bytes_ = std::make_shared<std::string>(*bytes_);
+    return *bytes_;
+  }
+
+ private:
+  std::shared_ptr<std::string> bytes_;
+};
+
 /// A file: what processes see, and how to get from there to what is on the platters. A write costs one copy and a
 /// sync nothing; who pays is the power cut, which is rare.
 struct Inode {
@@ -51,7 +70,7 @@ struct Inode {
     bool truncates = false;
   };
   std::string name;
-  std::string live;
+  Bytes live;
   std::vector<Pending> pending;
   std::string covered;
   std::optional<std::string> durable;  // once a failed sync has lost something: no list of writes leads there
