@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/canary.h"
+#include "sim/pools.h"
 #include "sim/simulation.h"
 
 namespace {
@@ -190,7 +191,7 @@ int main(int count, char** words) {
   // There are no threads here, and nobody asks SQLite what it holds.
   sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
   sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  if (const char* e = std::getenv("LA")) sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 1024, std::atoi(e));
+  use_pools_for_sqlite();
   // Each seed frees megabytes that the next one wants again.
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   mallopt(M_MMAP_THRESHOLD, 512 << 20);

@@ -43,30 +43,22 @@ namespace {
 
 /// A database as the server makes one: under another name, whole and synced before it gets its own. So no journal of its
 /// making is ever left beside it.
-std::string make_database(std::uint64_t seed, Instant at, int page_size) {
+std::string make_database(std::uint64_t seed, Instant at) {
   Disk cradle(seed);
   cradle.put(kDatabase);
   Vfs vfs(cradle);
   vfs.seed_sqlite(seed);
   vfs.set_time(at.ms);
-  sqlite3* db = nullptr;
-  const std::string paged = "PRAGMA page_size = " + std::to_string(page_size) + "; VACUUM";
-  const bool made = sqlite3_open_v2(kDatabase, &db, SQLITE_OPEN_READWRITE, vfs.name().c_str()) == SQLITE_OK &&
-                    sqlite3_exec(db, paged.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
-  sqlite3_close(db);
-  if (!made) throw Violation{"ledger_can_be_opened", "an empty database cannot be made"};
   if (auto opened = open_ledger(vfs); !opened) throw Violation{"ledger_can_be_opened", opened.error().message};
   return cradle.content(kDatabase);
 }
 
 /// Some histories begin with the migrations; the others with what these have made of an empty file, the same bytes
 /// whichever seed of this process asks first.
-std::string fresh_database(std::uint64_t seed, Instant at, int page_size) {
-  if (seed % 16 == 0) return make_database(seed, at, page_size);
-  static std::map<int, std::string> made;
-  std::string& bytes = made[page_size];
-  if (bytes.empty()) bytes = make_database(0, at, page_size);
-  return bytes;
+std::string fresh_database(std::uint64_t seed, Instant at) {
+  if (seed % 16 == 0) return make_database(seed, at);
+  static const std::string kMade = make_database(0, at);
+  return kMade;
 }
 
 }  // namespace
@@ -111,7 +103,7 @@ Simulation::Simulation(std::uint64_t seed, Tally& tally, bool tracing)
     if (mood < 2) return mood == 0 ? Fate::applied : Fate::dropped;
     return static_cast<Fate>(fate_.between(0, 3));
   });
-  disk_.put(kDatabase, fresh_database(seed, world_.now(), swarm_.page_size));
+  disk_.put(kDatabase, fresh_database(seed, world_.now()));
   vfs_.seed_sqlite(Dice(seed, "sqlite").next());
   engine_random_ = seeded_random(Dice(seed, "engine").next());
   desk_.posted = [this] { posted(); };

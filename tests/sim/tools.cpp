@@ -104,8 +104,6 @@ namespace {
 /// A stream of its own: how the disk is used decides nothing about the rest of the world.
 void draw_storage(std::uint64_t seed, Swarm& swarm) {
   Dice dice(seed, "storage");
-  // Small pages put many of them into a commit, and cost less to write.
-  if (const char* e = std::getenv("PS")) swarm.page_size = std::atoi(e);
   swarm.checkpoint_frames = static_cast<std::uint64_t>(dice.chance(300) ? 1'024 : dice.between(64, 1'024));
 }
 
@@ -113,9 +111,7 @@ void draw_storage(std::uint64_t seed, Swarm& swarm) {
 /// of many runs. As under real load; the others look at what happens one event at a time.
 void draw_crowd(std::uint64_t seed, Swarm& swarm) {
   Dice dice(seed, "crowd");
-  const char* e = std::getenv("CROWD");
-  const int chance = e ? std::atoi(e) : 500;
-  if (!dice.chance(chance)) return;
+  if (!dice.chance(80)) return;
   swarm.runs = static_cast<int>(dice.between(300, 1'500));
   swarm.longest_plan = static_cast<int>(dice.between(2, 20));
   swarm.chaos = dice.span(1'000, 6'000);
