@@ -148,7 +148,7 @@ Swarm draw_swarm(std::uint64_t seed) {
   swarm.lingering = maybe(600);
   swarm.latency_ms = static_cast<int>(dice.between(1, 400));
   swarm.batching_ms = static_cast<int>(dice.chance(300) ? dice.between(0, 5) : dice.between(20, 250));
-  swarm.proof = static_cast<int>(dice.between(0, 60)) / 4;
+  swarm.proof = static_cast<int>(dice.between(0, 60)) / 2;
   swarm.inbox = dice.chance(150) ? static_cast<std::size_t>(dice.between(1, 4)) : 1'000;
   swarm.longest_deadline = dice.span(2'000, 120'000);
   draw_storage(seed, swarm);
