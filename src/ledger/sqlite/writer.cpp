@@ -83,7 +83,12 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
     connection_.execute("PRAGMA user_version = " + std::to_string(version));
   }
   if (batch.adopt) connection_.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
-  for (const run::Run* run : batch.new_runs) insert_run(connection_, *run);
+  for (const run::Run* run : batch.new_runs) {
+    insert_run(connection_, *run);
+    if (!canary(Canary::new_runs_committed_apart)) continue;
+    connection_.statement(sql().commit).run();
+    connection_.statement(sql().begin_write).run();
+  }
   for (const auto& [run, step] : batch.new_steps) {
     if (stored_before(run)) insert_step(connection_, *run, step);
   }
