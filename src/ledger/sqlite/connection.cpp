@@ -93,6 +93,12 @@ void Connection::execute(const std::string& text) {
   if (code != SQLITE_OK) throw SQLite::Exception(handle(), code);
 }
 
+void Connection::sync_commits(bool on) {
+  if (canary(Canary::skip_fsync)) return;
+  const char* text = on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
+  if (sqlite3_exec(handle(), text, nullptr, nullptr, nullptr) != SQLITE_OK && on) std::terminate();
+}
+
 std::int64_t Connection::number(const std::string& text) {
   Statement query(handle(), text);
   std::int64_t value = 0;

@@ -1,10 +1,19 @@
 #include "ledger/sqlite/load.h"
 
+#include <algorithm>
+#include <array>
+
 #include "core/canary.h"
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
 namespace {
+
+constexpr std::array<std::string_view, 11> kEventTypes{
+    "run.submitted", "run.waiting",     "run.unknown",         "run.cancel_requested",
+    "run.settled",   "step.dispatched", "step.waiting",        "step.settled",
+    "write.unknown", "write.settled",   "attempt.late_answer",
+};
 
 auto taking(Statement& row) {
   return [&row](auto&&... members) { row.take(members...); };
@@ -72,6 +81,21 @@ void load_newest_event(Connection& connection, run::Run& run) {
 }
 
 }  // namespace
+
+std::string_view event_type(std::string_view stored) {
+  const auto* found = std::find(kEventTypes.begin(), kEventTypes.end(), stored);
+  if (found == kEventTypes.end())
+    throw SQLite::Exception("an event type that this version does not know", SQLITE_CORRUPT);
+  return *found;
+}
+
+std::int64_t run_seq_of(Connection& connection, std::string_view run_id) {
+  Statement& rows = connection.statement(sql().run_seq).add(run_id);
+  const Reset reset(rows);
+  std::int64_t seq = 0;
+  if (rows.row()) rows.take(seq);
+  return seq;
+}
 
 void take_run(Statement& row, run::Run& out) {
   row.take(out.seq);

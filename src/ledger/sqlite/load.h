@@ -9,6 +9,10 @@
 
 namespace holdfast::ledger::sqlite {
 
+/// The static text of a stored event's type.
+[[nodiscard]] std::string_view event_type(std::string_view stored);
+/// 0 when there is no such run.
+[[nodiscard]] std::int64_t run_seq_of(Connection& connection, std::string_view run_id);
 /// Reads a run from a row of columns (seq, fixed, state); without steps.
 void take_run(Statement& row, run::Run& out);
 /// Reads an attempt from a row of columns (step, n, state).

@@ -109,6 +109,7 @@ void add_writing(Sql& s) {
 void add_runs(Sql& s) {
   const std::string columns = joined("seq", kRunFixed, kRunState);
   s.newest_run = "SELECT coalesce(max(seq), 0) FROM runs";
+  s.run_seq = "SELECT seq FROM runs WHERE id = ?";
   s.submission = "SELECT id, submit_digest FROM runs WHERE owner = ? AND submit_key = ?";
   s.run_by_id = select(columns, "FROM runs WHERE id = ?");
   s.run_by_seq = select(columns, "FROM runs WHERE seq = ?");
@@ -196,6 +197,13 @@ void add_pruning(Sql& s) {
   s.prune_run = "DELETE FROM runs WHERE seq = ? AND settled = 1";
 }
 
+void add_journal(Sql& s) {
+  s.journal = "SELECT slot, chunk FROM journal ORDER BY slot";
+  s.put_chunk = "INSERT OR REPLACE INTO journal (slot, chunk) VALUES (?, ?)";
+  s.folded = "SELECT record FROM journal_folded";
+  s.put_folded = "UPDATE journal_folded SET record = ?";
+}
+
 Sql make_sql() {
   Sql s;
   add_writing(s);
@@ -205,6 +213,7 @@ Sql make_sql() {
   add_other_reading(s);
   add_answers(s);
   add_pruning(s);
+  add_journal(s);
   s.begin_read = "BEGIN";
   s.begin_write = "BEGIN IMMEDIATE";
   s.commit = "COMMIT";

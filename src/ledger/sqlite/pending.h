@@ -1,0 +1,64 @@
+#pragma once
+// What is committed and not yet in the tables: the last image of each row, put together from the journal's records.
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "holdfast/ledger/ledger.h"
+
+namespace holdfast::ledger::sqlite {
+
+class RecordReader;
+class RecordWriter;
+
+enum class Image : std::uint8_t { none, changed, fresh };  // fresh: the row is not in its table
+
+struct PendingAttempt {
+  run::Attempt attempt;
+  std::int64_t begun_after = 0;
+};
+
+/// What is known of a run: of members of rows that are not `fresh`, those that have changed alone.
+struct PendingRun {
+  run::Run run;
+  Image image = Image::none;
+  std::vector<Image> steps;  // of run.steps
+  std::vector<PendingAttempt> attempts;
+  std::vector<run::Event> events;
+  bool carried = false;
+};
+
+class Pending {
+ public:
+  /// What `batch` says of runs as a record, told against what is known; empty when it says nothing of them. Throws SQLite::Exception
+  /// (SQLITE_CORRUPT) when the batch speaks of a step that its run does not have.
+  [[nodiscard]] std::string encode(const Batch& batch) const;
+  /// A record of runs that stay when the others are folded: everything that is known of them.
+  [[nodiscard]] std::string encode(const std::vector<std::int64_t>& seqs) const;
+  /// Takes in a record, the oldest first. Throws SQLite::Exception (SQLITE_CORRUPT).
+  void absorb(std::string_view record);
+  /// Forgets everything but the runs of `record`, which encode(seqs) made.
+  void keep_only(std::string_view record);
+  void clear();
+
+  [[nodiscard]] const std::map<std::int64_t, PendingRun>& runs() const { return runs_; }
+  [[nodiscard]] bool empty() const { return runs_.empty(); }
+  /// Roughly what it holds in memory.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] const Ledger::Submission* submission(std::string_view owner, std::string_view key) const;
+  [[nodiscard]] bool has_new(std::string_view run_id) const { return ids_.contains(std::string(run_id)); }
+
+ private:
+  PendingRun& at(std::int64_t seq);
+  [[nodiscard]] const PendingRun* find(std::int64_t seq) const;
+  void take(RecordReader& record);
+
+  std::map<std::int64_t, PendingRun> runs_;
+  std::unordered_map<std::string, Ledger::Submission> submissions_;  // owner NUL key
+  std::unordered_map<std::string, std::int64_t> ids_;                // of new runs
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace holdfast::ledger::sqlite
