@@ -9,3 +9,8 @@ CREATE TABLE journal_folded (
 ) STRICT;
 
 INSERT INTO journal_folded VALUES (1, 0);
+
+CREATE TABLE packed_runs (
+  run_seq          INTEGER PRIMARY KEY REFERENCES runs (seq) ON DELETE CASCADE,
+  packed           BLOB NOT NULL         -- steps, writes, attempts and events of a run that has ended, instead of their rows
+) STRICT;

@@ -99,6 +99,11 @@ CREATE TABLE latency_windows (
   PRIMARY KEY (server, tool, slot)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE packed_runs (
+  run_seq          INTEGER PRIMARY KEY REFERENCES runs (seq) ON DELETE CASCADE,
+  packed           BLOB NOT NULL         -- steps, writes, attempts and events of a run that has ended, instead of their rows
+) STRICT;
+
 CREATE TABLE rate_gates (
   server           TEXT NOT NULL PRIMARY KEY,
   until            INTEGER,

@@ -29,12 +29,16 @@ void put_write(Connection& connection, const run::Run& run, std::uint32_t step, 
 
 }  // namespace
 
-void insert_run(Connection& connection, const run::Run& run) {
+void insert_run_row(Connection& connection, const run::Run& run) {
   Statement& statement = connection.statement(sql().insert_run).add(run.seq);
   run_fixed(run, adding(statement));
   run_state(run, adding(statement));
   statement.add(run.settled());
   statement.run();
+}
+
+void insert_run(Connection& connection, const run::Run& run) {
+  insert_run_row(connection, run);
   for (std::uint32_t step = 0; step < run.steps.size(); ++step) insert_step(connection, run, step);
 }
 

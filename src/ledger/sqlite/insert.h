@@ -6,7 +6,9 @@
 
 namespace holdfast::ledger::sqlite {
 
-/// With its steps and writes; `run.seq` is set.
+/// `run.seq` is set.
+void insert_run_row(Connection& connection, const run::Run& run);
+/// With its steps and writes.
 void insert_run(Connection& connection, const run::Run& run);
 /// With its write.
 void insert_step(Connection& connection, const run::Run& run, std::uint32_t step);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "core/canary.h"
+#include "ledger/sqlite/packed.h"
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
@@ -41,6 +43,8 @@ void load_steps_with(Connection& connection, run::Run& run, const std::string& s
     take_step(steps, step);
     any_write = any_write || step.effect == Effect::write;
   }
+  if (run.steps.empty())
+    if (std::optional<PendingRun> packed = unpack(connection, run.seq)) run.steps = std::move(packed->run.steps);
   if (!any_write) return;
   Statement& writes = connection.statement(writes_sql).add(run.seq);
   const Reset reset_writes(writes);
@@ -118,6 +122,11 @@ void load_steps(Connection& connection, run::Run& run, std::vector<run::Attempt>
 
 void load_listed_steps(Connection& connection, run::Run& run) {
   load_steps_with(connection, run, sql().listed_steps, sql().listed_writes);
+  for (run::Step& step : run.steps) {  // of a packed run they have come along
+    step.spec.args.clear();
+    step.result.clear();
+    if (step.write) step.write->request = {};
+  }
   if (!run.settled()) load_in_flight(connection, run, nullptr);
 }
 
@@ -125,7 +134,11 @@ std::optional<run::Step> load_step(Connection& connection, std::int64_t run_seq,
   std::uint32_t index = 0;
   Statement& steps = connection.statement(sql().one_step).add(run_seq, step);
   const Reset reset_steps(steps);
-  if (!steps.row()) return std::nullopt;
+  if (!steps.row()) {
+    std::optional<PendingRun> packed = unpack(connection, run_seq);
+    if (!packed || step >= packed->run.steps.size()) return std::nullopt;
+    return std::move(packed->run.steps[step]);
+  }
   run::Step out;
   steps.take(index);
   take_step(steps, out);
@@ -146,6 +159,55 @@ std::optional<run::Run> load_run(Connection& connection, std::string_view run_id
   take_run(rows, run.emplace());
   load_steps(connection, *run);
   return run;
+}
+
+std::optional<run::Attempt> load_attempt(Connection& connection, std::int64_t run_seq, std::uint32_t step, std::uint32_t n) {
+  std::optional<run::Attempt> found;
+  Statement& rows = connection.statement(sql().attempt).add(run_seq, step, n);
+  const Reset reset(rows);
+  if (rows.row()) {
+    take_attempt(rows, run_seq, found.emplace());
+  } else if (std::optional<PendingRun> packed = unpack(connection, run_seq)) {
+    for (PendingAttempt& row : packed->attempts)
+      if (row.attempt.step == step && row.attempt.n == n) found = std::move(row.attempt);
+  }
+  return found;
+}
+
+std::vector<run::Attempt> load_attempts(Connection& connection, std::int64_t run_seq, std::int64_t after_row,
+                                        std::uint32_t limit) {
+  std::vector<run::Attempt> out;
+  Statement& rows = connection.statement(sql().attempts).add(run_seq, limit, after_row);
+  const Reset reset(rows);
+  while (rows.row()) take_attempt(rows, run_seq, out.emplace_back());
+  if (!out.empty()) return out;
+  std::optional<PendingRun> packed = unpack(connection, run_seq);
+  if (!packed) return out;
+  std::ranges::sort(packed->attempts, {}, [](const PendingAttempt& row) {
+    return std::tuple(row.begun_after, row.attempt.started_at, row.attempt.step, row.attempt.n);
+  });
+  for (auto row = static_cast<std::size_t>(std::max<std::int64_t>(after_row, 0)); row < packed->attempts.size() && out.size() < limit; ++row)
+    out.push_back(std::move(packed->attempts[row].attempt));
+  return out;
+}
+
+std::vector<run::Event> load_events(Connection& connection, std::int64_t run_seq, std::int64_t after, std::uint32_t limit) {
+  std::vector<run::Event> out;
+  std::string type;
+  Statement& rows = connection.statement(sql().events).add(run_seq, after, limit);
+  const Reset reset(rows);
+  while (rows.row()) {
+    run::Event& event = out.emplace_back();
+    event.run_seq = run_seq;
+    rows.take(event.seq, event.at, type, event.step, event.data);
+    event.type = event_type(type);
+  }
+  if (!out.empty()) return out;
+  std::optional<PendingRun> packed = unpack(connection, run_seq);
+  if (!packed) return out;
+  for (run::Event& event : packed->events)  // they are in order
+    if (event.seq > after && out.size() < limit) out.push_back(std::move(event));
+  return out;
 }
 
 std::vector<Breaker> load_breakers(Connection& connection) {

@@ -29,6 +29,14 @@ void load_listed_steps(Connection& connection, run::Run& run);
 
 /// A run with its steps; nullopt when there is none.
 [[nodiscard]] std::optional<run::Run> load_run(Connection& connection, std::string_view run_id);
+/// nullopt when there is no such attempt.
+[[nodiscard]] std::optional<run::Attempt> load_attempt(Connection& connection, std::int64_t run_seq, std::uint32_t step,
+                                                       std::uint32_t n);
+/// In the order in which they were begun, `after_row` of them passed over.
+[[nodiscard]] std::vector<run::Attempt> load_attempts(Connection& connection, std::int64_t run_seq, std::int64_t after_row,
+                                                      std::uint32_t limit);
+[[nodiscard]] std::vector<run::Event> load_events(Connection& connection, std::int64_t run_seq, std::int64_t after,
+                                                  std::uint32_t limit);
 [[nodiscard]] std::vector<Breaker> load_breakers(Connection& connection);
 [[nodiscard]] std::vector<RateGate> load_gates(Connection& connection);
 [[nodiscard]] std::vector<LatencyRow> load_latencies(Connection& connection);

@@ -60,6 +60,14 @@ class Entries {
     out_.changes(no_run(), run, kRunState);
     for (std::uint32_t i = 0; i < run.steps.size(); ++i) new_step(run.seq, i, run.steps[i]);
   }
+  void children(const PendingRun& of) {
+    for (std::uint32_t i = 0; i < of.run.steps.size(); ++i) new_step(of.run.seq, i, of.run.steps[i]);
+    rows(of);
+  }
+  void rows(const PendingRun& of) {
+    for (const PendingAttempt& row : of.attempts) attempt(of.run.seq, row.attempt, row.begun_after, nullptr);
+    for (const run::Event& row : of.events) event(of.run.seq, row);
+  }
   void run_change(const run::Run& run, const PendingRun* known) {
     head(Entry::run, run.seq);
     out_.changes(known && known->image != Image::none ? known->run : no_run(), run, kRunState);
@@ -160,10 +168,22 @@ std::string Pending::encode(const std::vector<std::int64_t>& seqs) const {
   for (const std::int64_t seq : seqs) {
     const PendingRun& known = runs_.at(seq);
     out.run(known.run);
-    for (const PendingAttempt& row : known.attempts) out.attempt(seq, row.attempt, row.begun_after, nullptr);
-    for (const run::Event& event : known.events) out.event(seq, event);
+    out.rows(known);
   }
   return out.take();
+}
+
+std::string encode_children(const PendingRun& of) {
+  Entries out;
+  out.children(of);
+  return out.take();
+}
+
+PendingRun decode_children(std::string_view record) {
+  Pending one;
+  one.absorb(record);
+  require(one.runs_.size() == 1);
+  return std::move(one.runs_.begin()->second);
 }
 
 void Pending::absorb(std::string_view bytes) {

@@ -30,6 +30,11 @@ struct PendingRun {
   bool carried = false;
 };
 
+/// Steps, writes, attempts and events of a run that is wholly known, as a record.
+[[nodiscard]] std::string encode_children(const PendingRun& of);
+/// What encode_children() wrote; of the run itself only `seq`. Throws SQLite::Exception (SQLITE_CORRUPT).
+[[nodiscard]] PendingRun decode_children(std::string_view record);
+
 class Pending {
  public:
   /// What `batch` says of runs as a record, told against what is known; empty when it says nothing of them. Throws SQLite::Exception
@@ -51,6 +56,7 @@ class Pending {
   [[nodiscard]] bool has_new(std::string_view run_id) const { return ids_.contains(std::string(run_id)); }
 
  private:
+  friend PendingRun decode_children(std::string_view record);
   PendingRun& at(std::int64_t seq);
   [[nodiscard]] const PendingRun* find(std::int64_t seq) const;
   void take(RecordReader& record);

@@ -161,28 +161,14 @@ Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
 Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, std::int64_t after_row,
                                                          std::uint32_t limit) {
   return reading(ledger_.show(run_seq), [&](Connection& connection) {
-    std::vector<run::Attempt> out;
-    Statement& rows = connection.statement(sql().attempts).add(run_seq, limit, after_row);
-    const Reset reset(rows);
-    while (rows.row()) take_attempt(rows, run_seq, out.emplace_back());
-    return out;
+    return load_attempts(connection, run_seq, after_row, limit);
   });
 }
 
 Result<std::vector<run::Event>> SqliteReader::events(std::int64_t run_seq, std::int64_t after,
                                                      std::uint32_t limit) {
   return reading(ledger_.show(run_seq), [&](Connection& connection) {
-    std::vector<run::Event> out;
-    std::string type;
-    Statement& rows = connection.statement(sql().events).add(run_seq, after, limit);
-    const Reset reset(rows);
-    while (rows.row()) {
-      run::Event& event = out.emplace_back();
-      event.run_seq = run_seq;
-      rows.take(event.seq, event.at, type, event.step, event.data);
-      event.type = event_type(type);
-    }
-    return out;
+    return load_events(connection, run_seq, after, limit);
   });
 }
 

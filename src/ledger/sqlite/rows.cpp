@@ -190,11 +190,18 @@ void add_pruning(Sql& s) {
       "SELECT length(CAST(result AS BLOB))"
       " + (SELECT coalesce(sum(length(CAST(args AS BLOB)) + length(CAST(result AS BLOB))), 0) FROM steps WHERE run_seq = seq)"
       " + (SELECT coalesce(sum(length(CAST(request_body AS BLOB))), 0) FROM writes WHERE run_seq = seq)"
+      " + (SELECT coalesce(sum(length(packed)), 0) FROM packed_runs WHERE run_seq = seq)"
       " FROM runs WHERE seq = ?";
   s.prune_keys =
       "SELECT s.server, s.tool, w.first_sent_at FROM writes AS w JOIN steps AS s ON s.run_seq = w.run_seq AND s.step = w.step"
       " WHERE w.run_seq = ? AND w.keyed = 1 AND w.first_sent_at IS NOT NULL";
   s.prune_run = "DELETE FROM runs WHERE seq = ? AND settled = 1";
+}
+
+void add_packed(Sql& s) {
+  s.insert_packed = "INSERT INTO packed_runs (run_seq, packed) VALUES (?, ?)";
+  s.packed = "SELECT packed FROM packed_runs WHERE run_seq = ?";
+  s.drop_packed = "DELETE FROM packed_runs WHERE run_seq = ?";
 }
 
 void add_journal(Sql& s) {
@@ -213,6 +220,7 @@ Sql make_sql() {
   add_other_reading(s);
   add_answers(s);
   add_pruning(s);
+  add_packed(s);
   add_journal(s);
   s.begin_read = "BEGIN";
   s.begin_write = "BEGIN IMMEDIATE";

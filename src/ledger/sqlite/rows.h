@@ -82,7 +82,9 @@ struct Sql {
   std::string prune_bytes;  // of the long texts of a run
   std::string prune_keys;   // server, tool, first_sent_at of keyed writes that were sent
   std::string prune_run;    // its steps, writes, attempts and events go with it
-  // The journal.
+  // Packed runs and the journal.
+  std::string insert_packed;  // run_seq, packed
+  std::string packed, drop_packed;
   std::string journal;             // slot, chunk
   std::string put_chunk;           // slot, chunk
   std::string folded, put_folded;  // number of the newest record in the tables

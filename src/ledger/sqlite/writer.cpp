@@ -11,6 +11,7 @@
 #include "ledger/sqlite/fold.h"
 #include "ledger/sqlite/insert.h"
 #include "ledger/sqlite/load.h"
+#include "ledger/sqlite/packed.h"
 #include "ledger/sqlite/prune.h"
 #include "ledger/sqlite/rows.h"
 
@@ -144,6 +145,13 @@ void SqliteLedger::write_runs(const Batch& batch, std::int64_t first_new) {
   const std::int64_t end_new = first_new + static_cast<std::int64_t>(batch.new_runs.size());
   const auto stored_before = [&](const run::Run* run) { return run->seq < first_new || run->seq >= end_new; };
   for (const run::Run* run : batch.new_runs) insert_run(connection_, *run);
+  const auto as_rows = [&](const run::Run* run) {
+    if (stored_before(run)) lay_out(connection_, run->seq);
+  };
+  std::ranges::for_each(batch.runs, as_rows);
+  for (const auto& of : batch.steps) as_rows(of.run);
+  for (const auto& [run, attempt] : batch.attempts) as_rows(run);
+  for (const auto& [run, event] : batch.events) as_rows(run);
   for (const auto& [run, step] : batch.new_steps) {
     if (stored_before(run)) insert_step(connection_, *run, step);
   }
@@ -315,7 +323,8 @@ Result<Ledger::Open> SqliteLedger::load_open() {
       load_steps(connection_, run, &open.in_flight);
     }
     if (connection_.number("PRAGMA application_id") == kBackupId)
-      open.restored = Instant{connection_.number("SELECT coalesce(max(at), 0) FROM events")};
+      open.restored = Instant{connection_.number(
+          "SELECT max((SELECT coalesce(max(at), 0) FROM events), (SELECT coalesce(max(finished_at), 0) FROM runs))")};
     open.breakers = load_breakers(connection_);
     open.gates = load_gates(connection_);
     open.latencies = load_latencies(connection_);
@@ -353,13 +362,7 @@ Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_
   const std::lock_guard lock(mutex_);
   if (touched_.has(run_seq))
     if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
-  return reading([&] {
-    std::optional<run::Attempt> found;
-    Statement& rows = connection_.statement(sql().attempt).add(run_seq, step, n);
-    const Reset reset(rows);
-    if (rows.row()) take_attempt(rows, run_seq, found.emplace());
-    return found;
-  });
+  return reading([&] { return load_attempt(connection_, run_seq, step, n); });
 }
 
 Result<std::optional<CachedAnswer>> SqliteLedger::find_answer(std::string_view server, std::string_view tool,
