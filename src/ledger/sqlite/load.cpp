@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 #include "core/canary.h"
 #include "ledger/sqlite/packed.h"
@@ -56,13 +55,6 @@ void load_steps_with(Connection& connection, run::Run& run, const std::string& s
   }
 }
 
-void mark_in_flight(run::Step& step, const run::Attempt& attempt) {
-  step.in_flight = true;
-  step.in_flight_n = attempt.n;
-  step.in_flight_kind = attempt.kind;
-  step.sent_at = attempt.started_at;
-}
-
 void load_in_flight(Connection& connection, run::Run& run, std::vector<run::Attempt>* in_flight) {
   Statement& rows = connection.statement(sql().in_flight).add(run.seq);
   const Reset reset(rows);
@@ -85,6 +77,13 @@ void load_newest_event(Connection& connection, run::Run& run) {
 }
 
 }  // namespace
+
+void mark_in_flight(run::Step& step, const run::Attempt& attempt) {
+  step.in_flight = true;
+  step.in_flight_n = attempt.n;
+  step.in_flight_kind = attempt.kind;
+  step.sent_at = attempt.started_at;
+}
 
 std::string_view event_type(std::string_view stored) {
   const auto* found = std::find(kEventTypes.begin(), kEventTypes.end(), stored);
@@ -168,8 +167,7 @@ std::optional<run::Attempt> load_attempt(Connection& connection, std::int64_t ru
   if (rows.row()) {
     take_attempt(rows, run_seq, found.emplace());
   } else if (std::optional<PendingRun> packed = unpack(connection, run_seq)) {
-    for (PendingAttempt& row : packed->attempts)
-      if (row.attempt.step == step && row.attempt.n == n) found = std::move(row.attempt);
+    found = to_attempt(std::move(*packed), step, n);
   }
   return found;
 }
@@ -182,13 +180,7 @@ std::vector<run::Attempt> load_attempts(Connection& connection, std::int64_t run
   while (rows.row()) take_attempt(rows, run_seq, out.emplace_back());
   if (!out.empty()) return out;
   std::optional<PendingRun> packed = unpack(connection, run_seq);
-  if (!packed) return out;
-  std::ranges::sort(packed->attempts, {}, [](const PendingAttempt& row) {
-    return std::tuple(row.begun_after, row.attempt.started_at, row.attempt.step, row.attempt.n);
-  });
-  for (auto row = static_cast<std::size_t>(std::max<std::int64_t>(after_row, 0)); row < packed->attempts.size() && out.size() < limit; ++row)
-    out.push_back(std::move(packed->attempts[row].attempt));
-  return out;
+  return packed ? to_attempts(std::move(*packed), after_row, limit) : out;
 }
 
 std::vector<run::Event> load_events(Connection& connection, std::int64_t run_seq, std::int64_t after, std::uint32_t limit) {
@@ -204,10 +196,7 @@ std::vector<run::Event> load_events(Connection& connection, std::int64_t run_seq
   }
   if (!out.empty()) return out;
   std::optional<PendingRun> packed = unpack(connection, run_seq);
-  if (!packed) return out;
-  for (run::Event& event : packed->events)  // they are in order
-    if (event.seq > after && out.size() < limit) out.push_back(std::move(event));
-  return out;
+  return packed ? to_events(std::move(*packed), after, limit) : out;
 }
 
 std::vector<Breaker> load_breakers(Connection& connection) {

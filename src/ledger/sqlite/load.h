@@ -11,6 +11,7 @@ namespace holdfast::ledger::sqlite {
 
 /// The static text of a stored event's type.
 [[nodiscard]] std::string_view event_type(std::string_view stored);
+void mark_in_flight(run::Step& step, const run::Attempt& attempt);
 /// 0 when there is no such run.
 [[nodiscard]] std::int64_t run_seq_of(Connection& connection, std::string_view run_id);
 /// Reads a run from a row of columns (seq, fixed, state); without steps.

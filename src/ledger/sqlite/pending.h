@@ -35,6 +35,12 @@ struct PendingRun {
 /// What encode_children() wrote; of the run itself only `seq`. Throws SQLite::Exception (SQLITE_CORRUPT).
 [[nodiscard]] PendingRun decode_children(std::string_view record);
 
+// What readers make of a run that is wholly known; the same as of its rows.
+[[nodiscard]] run::Run to_run(PendingRun whole);
+[[nodiscard]] std::vector<run::Attempt> to_attempts(PendingRun whole, std::int64_t after_row, std::uint32_t limit);
+[[nodiscard]] std::vector<run::Event> to_events(PendingRun whole, std::int64_t after, std::uint32_t limit);
+[[nodiscard]] std::optional<run::Attempt> to_attempt(PendingRun whole, std::uint32_t step, std::uint32_t n);
+
 class Pending {
  public:
   /// What `batch` says of runs as a record, told against what is known; empty when it says nothing of them. Throws SQLite::Exception
@@ -53,7 +59,9 @@ class Pending {
   /// Roughly what it holds in memory.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] const Ledger::Submission* submission(std::string_view owner, std::string_view key) const;
-  [[nodiscard]] bool has_new(std::string_view run_id) const { return ids_.contains(std::string(run_id)); }
+  /// A run whose every row is here; nullptr when it is not, or not wholly.
+  [[nodiscard]] const PendingRun* whole(std::string_view run_id) const;
+  [[nodiscard]] const PendingRun* whole(std::int64_t seq) const;
 
  private:
   friend PendingRun decode_children(std::string_view record);

@@ -136,6 +136,7 @@ auto SqliteReader::reading(Result<void> shown, F&& read) -> Result<decltype(read
 }
 
 Result<std::optional<run::Run>> SqliteReader::run(std::string_view run_id) {
+  if (std::optional<PendingRun> young = ledger_.young(run_id)) return to_run(std::move(*young));
   return reading(ledger_.show(run_id), [&](Connection& connection) { return load_run(connection, run_id); });
 }
 
@@ -160,6 +161,7 @@ Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
 
 Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, std::int64_t after_row,
                                                          std::uint32_t limit) {
+  if (std::optional<PendingRun> young = ledger_.young(run_seq)) return to_attempts(std::move(*young), after_row, limit);
   return reading(ledger_.show(run_seq), [&](Connection& connection) {
     return load_attempts(connection, run_seq, after_row, limit);
   });
@@ -167,6 +169,7 @@ Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, s
 
 Result<std::vector<run::Event>> SqliteReader::events(std::int64_t run_seq, std::int64_t after,
                                                      std::uint32_t limit) {
+  if (std::optional<PendingRun> young = ledger_.young(run_seq)) return to_events(std::move(*young), after, limit);
   return reading(ledger_.show(run_seq), [&](Connection& connection) {
     return load_events(connection, run_seq, after, limit);
   });

@@ -119,7 +119,7 @@ bool SqliteLedger::to_journal(const Batch& batch, std::string& record) const {
 /// What the tables' indexes would refuse when the journal is folded must be refused now.
 void SqliteLedger::check_new(const Batch& batch, std::int64_t first_new) {
   const auto stored = [&](const run::Run* run) {
-    if (pending_.has_new(run->id) || run_seq_of(connection_, run->id) != 0) return true;
+    if (pending_.whole(run->id) || run_seq_of(connection_, run->id) != 0) return true;
     return !run->submit_key.empty() && submission(run->owner, run->submit_key).has_value();
   };
   std::set<std::string_view> ids;
@@ -254,6 +254,20 @@ Result<void> SqliteLedger::fold(bool carrying) {
   }
 }
 
+std::optional<PendingRun> SqliteLedger::young(std::string_view run_id) {
+  if (!touched_.has(run_id)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const PendingRun* found = pending_.whole(run_id);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+std::optional<PendingRun> SqliteLedger::young(std::int64_t run_seq) {
+  if (!touched_.has(run_seq)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const PendingRun* found = pending_.whole(run_seq);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
 Result<void> SqliteLedger::show_all() {
   if (!touched_.any()) return {};
   const std::lock_guard lock(mutex_);
@@ -334,6 +348,7 @@ Result<Ledger::Open> SqliteLedger::load_open() {
 
 Result<std::optional<run::Run>> SqliteLedger::load(std::string_view run_id) {
   const std::lock_guard lock(mutex_);
+  if (const PendingRun* found = pending_.whole(run_id)) return to_run(*found);
   if (touched_.has(run_id))
     if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
   return reading([&] { return load_run(connection_, run_id); });
@@ -360,6 +375,7 @@ Result<std::optional<Ledger::Submission>> SqliteLedger::find_submission(std::str
 Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_seq, std::uint32_t step,
                                                                std::uint32_t n) {
   const std::lock_guard lock(mutex_);
+  if (const PendingRun* found = pending_.whole(run_seq)) return to_attempt(*found, step, n);
   if (touched_.has(run_seq))
     if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
   return reading([&] { return load_attempt(connection_, run_seq, step, n); });

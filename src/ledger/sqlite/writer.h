@@ -41,6 +41,9 @@ class SqliteLedger final : public Ledger {
 
   // For readers, on any thread: brings what was committed before the call into the tables. Fails as a commit does; nothing is lost by that.
   [[nodiscard]] Result<void> show_all();
+  /// A run that was accepted so lately that it is whole in memory: nothing has to be brought anywhere for who reads it.
+  [[nodiscard]] std::optional<PendingRun> young(std::string_view run_id);
+  [[nodiscard]] std::optional<PendingRun> young(std::int64_t run_seq);
   [[nodiscard]] Result<void> show(std::int64_t run_seq);
   [[nodiscard]] Result<void> show(std::string_view run_id);
 
