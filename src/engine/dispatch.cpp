@@ -261,7 +261,7 @@ void Engine::Impl::end_flight(Live& live, std::uint32_t index, const Evidence& e
   else
     switch (flight.attempt.kind) {
       case AttemptKind::check:
-        run::absorb_check(turn, index, flight.attempt, evidence, judgement, policy);
+        run::absorb_check(turn, index, flight.attempt, evidence, judgement, policy, loaded_at);
         break;
       case AttemptKind::fallback:
         run::absorb_fallback(turn, index, flight.attempt, evidence, judgement);

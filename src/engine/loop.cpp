@@ -106,6 +106,7 @@ void Engine::Impl::advance(Live& live) {
 
 Result<void> Engine::Impl::load() {
   now = clock.now();
+  loaded_at = now;
   last_progress = now;
   auto opened = ledger.load_open();
   if (!opened) return std::unexpected(opened.error());

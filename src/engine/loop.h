@@ -179,6 +179,8 @@ struct Engine::Impl {
       keys;  // submit keys of this turn, not yet in the ledger: owner NUL key -> run id
   tools::CallId next_call = 1;
 
+  Instant loaded_at{};  // what happened before that, other processes saw
+
   // What this turn decided.
   Instant now{};
   std::vector<Live*> dirty;

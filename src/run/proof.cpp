@@ -51,7 +51,7 @@ Finding read_check(const Evidence& evidence, const Judgement& judgement, const C
 }
 
 void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evidence& evidence,
-                  const Judgement& judgement, const ToolPolicy& policy) {
+                  const Judgement& judgement, const ToolPolicy& policy, Instant watched_since) {
   Step& step = turn.run.steps[index];
   record(attempt, evidence, judgement, turn.now);
   step.in_flight = false;
@@ -64,7 +64,8 @@ void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evide
   const CheckRule& rule = *policy.check;
   const Finding finding = read_check(evidence, judgement, rule);
   Write& write = *step.write;
-  const Instant settled_at = write.last_sent_at.value_or(turn.now) + rule.settle;
+  const Instant last_sent = write.last_sent_at.value_or(turn.now);
+  const Instant settled_at = std::max(last_sent, watched_since) + rule.settle;
   const bool settled = attempt.started_at >= settled_at || canary(Canary::absent_at_once);
   ++step.checks;
   attempt.detail = std::string(words_of(finding, settled)) + (attempt.detail.empty() ? "" : "; " + attempt.detail);
@@ -88,7 +89,7 @@ void absorb_check(Turn& turn, std::uint32_t index, Attempt& attempt, const Evide
   for (std::uint32_t i = 2; i < step.checks && pause < kLongestCheckPause; ++i)
     pause = std::min(pause * 2, kLongestCheckPause);
   const Instant again = turn.now + pause;
-  if (again > write.last_sent_at.value_or(turn.now) + rule.ask_for)
+  if (again > last_sent + rule.ask_for)
     step.next_check.reset();
   else
     step.next_check = again;

@@ -75,9 +75,27 @@ class Oracles {
     Instant until{};
     std::uint64_t since_turn = 0;
   };
+  /// A call on its way out, with the row it leaves on.
+  struct Leaving {
+    const tools::Call& call;
+    Op& op;
+    const run::Run& run;
+    const run::Attempt& attempt;
+    const ToolPolicy& policy;
+    Instant now;  // the engine's
+    [[nodiscard]] std::string about() const;
+  };
   void check_transition(const Stored* before, const run::Run& after);
   void check_step(const run::Run& run, std::uint32_t index, const run::Step* before);
+  void check_outcome(const Op& op, const run::Run& run, const run::Step& step, const run::Step* before) const;
   void check_attempt(const run::Run& run, const run::Attempt& attempt);
+  void check_verdict(const run::Run& run, const run::Attempt& attempt);
+  [[nodiscard]] const run::Attempt& row_of(const tools::Call& call, const Op& op) const;
+  void check_gates(const Leaving& leaving);
+  void check_limits(const Leaving& leaving);
+  void check_write(const Leaving& leaving);
+  void note_circuits(const ledger::Batch& batch);
+  void circuits_are(ledger::Reader& reader);
   void check_probes(const ledger::Batch& batch) const;
   void note_goals(const Stored* before, const run::Run& run);
   void record(Op& op, const run::Attempt& attempt);
@@ -103,9 +121,5 @@ class Oracles {
   std::uint64_t life_ = 0, turn_ = 0;
   std::map<std::string, std::uint64_t> spent_in_life_;  // run id -> life of its last spending
 };
-
-/// The run's rows as text, to tell two states apart and to show them.
-[[nodiscard]] std::string portrait(const run::Run& run);
-[[nodiscard]] std::string portrait(const run::Attempt& attempt);
 
 }  // namespace holdfast::sim

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "sim/portrait.h"
+
 namespace holdfast::sim {
 
 namespace {

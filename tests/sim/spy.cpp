@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/portrait.h"
+
 namespace holdfast::sim {
 
 Result<ledger::Committed> Spy::commit(ledger::Batch& batch) {

@@ -93,8 +93,10 @@ void interrupt(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence&
 /// What a check showed.
 enum class Finding { found, absent, inconclusive };
 [[nodiscard]] Finding read_check(const Evidence& evidence, const Judgement& judgement, const CheckRule& rule);
+/// `watched_since`: when this process began. The rule's `settle` is counted in time that it has itself seen pass: a wall clock may have been
+/// set while no process ran.
 void absorb_check(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence,
-                  const Judgement& judgement, const ToolPolicy& policy);
+                  const Judgement& judgement, const ToolPolicy& policy, Instant watched_since);
 /// What a fallback tool answered: a complete answer gives the step its degraded result, anything else ends it
 /// with the reason it had.
 void absorb_fallback(Turn& turn, std::uint32_t step, Attempt& attempt, const Evidence& evidence,

@@ -219,11 +219,12 @@ TEST_CASE("the check decides: found, proven absent after settle, inconclusive") 
   d.absorb(begun[0], broke(Failure::connection_lost, Phase::tx_all));
   REQUIRE(run::next(d.run, d.now) == std::vector<run::Move>{{run::MoveKind::check, 0}});
   std::string said;
+  Instant watched_since{};
   const auto ask = [&](const Evidence& e) {
     auto t = d.turn();
     run::Attempt check = run::begin(t, 0, AttemptKind::check,
                                     nest_deadline(Duration{1'000}, std::nullopt, d.run.deadline, d.now));
-    run::absorb_check(t, 0, check, e, classify(e, d.policy, Kind::read, false), d.policy);
+    run::absorb_check(t, 0, check, e, classify(e, d.policy, Kind::read, false), d.policy, watched_since);
     said = check.detail;
     return d.go();
   };
@@ -240,6 +241,16 @@ TEST_CASE("the check decides: found, proven absent after settle, inconclusive") 
     d.now = d.now + Duration{2'000};
     CHECK(ask(answered(200, "{\"total\":0}")).size() == 1);
     CHECK(said.starts_with("absent: the write did not land"));
+    CHECK(d.sends == 2);
+  }
+  SECTION("absent counts only after a settle that this very process has seen pass") {
+    d.now = d.now + Duration{30'000};  // so the wall clock says, which was set while no process ran
+    watched_since = d.now;
+    CHECK(ask(answered(200, "{\"total\":0}")).empty());
+    CHECK(said.starts_with("absent, but it may still arrive"));
+    CHECK(d.run.steps[0].next_check == watched_since + Duration{2'000});
+    d.now = d.now + Duration{2'000};
+    CHECK(ask(answered(200, "{\"total\":0}")).size() == 1);
     CHECK(d.sends == 2);
   }
   SECTION("a check that proves nothing leaves the doubt and is asked again with growing pauses") {
