@@ -51,6 +51,9 @@
   X(other_step_accepted, "a step id with another body is accepted as a repeat")                              \
   X(refused_run_stored, "a run that was refused for want of storage is stored once there is room")           \
   X(event_numbers_go_back, "a restart numbers a run's events from the last that its own row names")          \
+  X(journal_emptied_before_fold, "the journal is empty before its rows are in their tables")                 \
+  X(replay_skipped, "a start does not look into the journal")                                                 \
+  X(reader_before_fold, "a reader does not wait until what was committed is in the tables")                  \
   X(secret_stored, "the configuration's headers are frozen with a request")
 
 namespace holdfast {

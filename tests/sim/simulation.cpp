@@ -11,6 +11,15 @@ namespace {
 constexpr std::uint64_t kMostSteps = 3'000'000;  // events of one seed: more is a loop that never ends
 constexpr std::uint64_t kMostLives = 12;
 
+/// So small that it is folded after a few commits.
+ledger::sqlite::Tuning small_journal() {
+  ledger::sqlite::Tuning tuning;
+  tuning.journal_slots = 24;
+  tuning.fold_slots = 4;
+  return tuning;
+}
+
+
 class NoMetrics final : public engine::Metrics {
  public:
   void attempt_finished(std::string_view, std::string_view, AttemptClass, double, bool) override {}
@@ -174,7 +183,7 @@ void Simulation::try_boot() {
     }
   life_ = std::make_unique<Life>(*this, wall, static_cast<int>(fate_.between(-2'000, 2'000)));
   world_.note(0xb007, [&] { return "start, wall clock off by " + std::to_string(wall_offset_.count()) + " ms"; });
-  auto opened = open_ledger(vfs_);
+  auto opened = open_ledger(vfs_, small_journal());
   if (!opened) {
     world_.note(0xdead, [&] { return "cannot open: " + opened.error().code + " " + opened.error().message; });
     if (healed_) throw Violation{"ledger_can_be_opened", opened.error().code + ": " + opened.error().message};

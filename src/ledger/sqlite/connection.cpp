@@ -94,9 +94,9 @@ void Connection::execute(const std::string& text) {
 }
 
 void Connection::sync_commits(bool on) {
-  if (canary(Canary::skip_fsync)) return;
-  const char* text = on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
-  if (sqlite3_exec(handle(), text, nullptr, nullptr, nullptr) != SQLITE_OK && on) std::terminate();
+  if (on == syncing_ || canary(Canary::skip_fsync)) return;
+  execute(on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  syncing_ = on;
 }
 
 std::int64_t Connection::number(const std::string& text) {

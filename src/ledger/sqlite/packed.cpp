@@ -56,4 +56,10 @@ void lay_out(Connection& connection, std::int64_t run_seq) {
   connection.statement(sql().drop_packed).add(run_seq).run();
 }
 
+void lay_out_all(Connection& connection) {
+  connection.execute("BEGIN IMMEDIATE");
+  while (const std::int64_t seq = connection.number("SELECT coalesce(min(run_seq), 0) FROM packed_runs")) lay_out(connection, seq);
+  connection.execute("COMMIT");
+}
+
 }  // namespace holdfast::ledger::sqlite

@@ -15,5 +15,7 @@ void insert_whole(Connection& connection, const PendingRun& whole);
 [[nodiscard]] std::optional<PendingRun> unpack(Connection& connection, std::int64_t run_seq);
 /// The run's rows are rows again, so that they can be changed; nothing when they are.
 void lay_out(Connection& connection, std::int64_t run_seq);
+/// The same for every run: for who looks with SQL, as tests do. In a transaction of its own.
+void lay_out_all(Connection& connection);
 
 }  // namespace holdfast::ledger::sqlite

@@ -306,6 +306,7 @@ void Pending::take(RecordReader& record) {
 
 void Pending::keep_only(std::string_view record) {
   clear();
+  if (record.empty()) return;
   absorb(record);
   for (auto& [seq, of] : runs_) of.carried = true;
 }

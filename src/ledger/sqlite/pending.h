@@ -50,7 +50,7 @@ class Pending {
   [[nodiscard]] std::string encode(const std::vector<std::int64_t>& seqs) const;
   /// Takes in a record, the oldest first. Throws SQLite::Exception (SQLITE_CORRUPT).
   void absorb(std::string_view record);
-  /// Forgets everything but the runs of `record`, which encode(seqs) made.
+  /// Forgets everything but the runs of `record`, which encode(seqs) made; empty: everything.
   void keep_only(std::string_view record);
   void clear();
 

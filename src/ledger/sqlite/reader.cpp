@@ -113,7 +113,12 @@ void SqliteReader::give_back(std::unique_ptr<Connection> connection) {
 /// reused.
 template <class F>
 auto SqliteReader::reading(Result<void> shown, F&& read) -> Result<decltype(read(std::declval<Connection&>()))> {
-  if (!shown) return std::unexpected(std::move(shown.error()));
+  if (!shown) {
+    std::optional<decltype(read(std::declval<Connection&>()))> value;
+    const Result<void> looked = ledger_.look([&](Connection& connection) { value = read(connection); });
+    if (!looked) return std::unexpected(shown.error());
+    return std::move(*value);
+  }
   std::unique_ptr<Connection> connection;
   try {
     connection = acquire();

@@ -22,6 +22,7 @@ constexpr int kFull = 2;  // what `PRAGMA synchronous` answers for FULL
 constexpr std::int64_t kWalKeptBytes =
     8 * 1024 * 1024;  // a WAL file that grew longer is cut back when it starts anew
 
+constexpr std::size_t kMostCarriedBytes = 128 * 1024;
 constexpr std::uint64_t kFrameBytes = 4096 + 24;
 constexpr std::chrono::minutes kAlarmPause{1};
 
@@ -29,18 +30,6 @@ int remember_frames(void* frames, sqlite3*, const char*, int in_wal) {
   *static_cast<std::uint64_t*>(frames) = static_cast<std::uint64_t>(in_wal);
   return SQLITE_OK;
 }
-
-/// While it lives commits are written and not synced.
-class Unsynced {
- public:
-  explicit Unsynced(Connection& connection) : connection_(connection) { connection_.sync_commits(false); }
-  Unsynced(const Unsynced&) = delete;
-  Unsynced& operator=(const Unsynced&) = delete;
-  ~Unsynced() { connection_.sync_commits(true); }
-
- private:
-  Connection& connection_;
-};
 
 void require(bool holds, const char* what) {
   if (!holds) throw SQLite::Exception(std::string("a setting does not hold: ") + what, SQLITE_ERROR);
@@ -81,13 +70,14 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
   for (run::Run* run : batch.new_runs) run->seq = seq++;
   try {
     std::string record;
-    const bool journaled = to_journal(batch, record);
+    const bool journaled = to_journal(batch, record) && !canary(Canary::half_a_commit);
+    connection_.sync_commits(true);
     connection_.statement(sql().begin_write).run();
     if (journaled) {
       check_new(batch, first_new);
       if (!record.empty()) journal_.write(connection_, record);
     } else {
-      fold_into_tables();
+      fold_into_tables({});
       write_runs(batch, first_new);
     }
     write_others(batch);
@@ -161,6 +151,10 @@ void SqliteLedger::write_runs(const Batch& batch, std::int64_t first_new) {
   for (const auto& [run, step] : batch.steps) {
     if (stored_before(run)) update_step(connection_, *run, step);
   }
+  if (canary(Canary::half_a_commit)) {
+    connection_.statement(sql().commit).run();
+    connection_.statement(sql().begin_write).run();
+  }
   for (const auto& [run, attempt] : batch.attempts) put_attempt(connection_, run->seq, attempt, run->last_event);
   for (const auto& [run, event] : batch.events) insert_event(connection_, run->seq, event);
 }
@@ -190,11 +184,12 @@ void SqliteLedger::replay() {
     const Snapshot snapshot(connection_);
     for (const std::string& record : journal_.load(connection_)) pending_.absorb(record);
   }
+  if (canary(Canary::replay_skipped)) pending_.clear();
   journal_.committed();
   if (pending_.empty()) return;
   connection_.statement(sql().begin_write).run();
   try {
-    fold_into_tables();
+    fold_into_tables({});
     connection_.statement(sql().commit).run();
   } catch (...) {
     roll_back();
@@ -204,17 +199,12 @@ void SqliteLedger::replay() {
   pending_.clear();
 }
 
-void SqliteLedger::fold_into_tables() {
-  if (pending_.empty()) return;
-  for (const auto& [seq, run] : pending_.runs()) fold_run(connection_, run);
-  journal_.folded(connection_);
-}
-
 /// Young runs that are still open stay in the journal, in one record: most of them end soon, and their rows are then written once.
 std::vector<std::int64_t> SqliteLedger::to_carry() const {
   std::vector<std::int64_t> seqs;
   for (const auto& [seq, run] : pending_.runs())
     if (run.image == Image::fresh && !run.carried && !run.run.settled()) seqs.push_back(seq);
+  if (pending_.encode(seqs).size() > kMostCarriedBytes) seqs.clear();
   return seqs;
 }
 
@@ -223,35 +213,36 @@ Result<void> SqliteLedger::fold(bool carrying) {
   if (broken_) return std::unexpected(*broken_);
   if (pending_.empty()) return {};
   try {
-    const std::vector<std::int64_t> carried = carrying ? to_carry() : std::vector<std::int64_t>{};
-    std::string record = pending_.encode(carried);
-    const bool keeps = !record.empty() && record.size() < tuning_.fold_bytes / 32;
-    const Unsynced unsynced(connection_);
+    const std::vector<std::int64_t> young = carrying ? to_carry() : std::vector<std::int64_t>{};
+    const std::string record = pending_.encode(young);
+    connection_.sync_commits(false);
     connection_.statement(sql().begin_write).run();
-    auto kept = carried.begin();
-    for (const auto& [seq, run] : pending_.runs()) {
-      if (keeps && kept != carried.end() && *kept == seq)
-        ++kept;
-      else
-        fold_run(connection_, run);
-    }
-    journal_.folded(connection_);
-    if (keeps) journal_.write(connection_, record);
+    fold_into_tables(young);
+    if (!record.empty()) journal_.write(connection_, record);
     crash_point(CrashPoint::folding);
     connection_.statement(sql().commit).run();
     journal_.committed();
     crash_point(CrashPoint::folded);
-    if (keeps) {
-        pending_.keep_only(record);
-      touched_.keep_only(pending_);
-    } else {
-      pending_.clear();
-      touched_.clear();
-    }
+    pending_.keep_only(record);
+    touched_.keep_only(pending_);
     return {};
   } catch (const SQLite::Exception& failure) {
     return std::unexpected(failed(failure));
   }
+}
+
+/// All runs but those of `carried`, which is in ascending order.
+void SqliteLedger::fold_into_tables(std::span<const std::int64_t> carried) {
+  if (pending_.empty()) return;
+  if (canary(Canary::journal_emptied_before_fold)) {
+    journal_.folded(connection_);
+    connection_.statement(sql().commit).run();
+    connection_.statement(sql().begin_write).run();
+  }
+  for (const auto& [seq, run] : pending_.runs()) {
+    if (!std::ranges::binary_search(carried, seq)) fold_run(connection_, run);
+  }
+  journal_.folded(connection_);
 }
 
 std::optional<PendingRun> SqliteLedger::young(std::string_view run_id) {
@@ -269,9 +260,24 @@ std::optional<PendingRun> SqliteLedger::young(std::int64_t run_seq) {
 }
 
 Result<void> SqliteLedger::show_all() {
-  if (!touched_.any()) return {};
+  if (!touched_.any() || canary(Canary::reader_before_fold)) return {};
   const std::lock_guard lock(mutex_);
   return fold(false);
+}
+
+Result<void> SqliteLedger::look(const std::function<void(Connection&)>& read) {
+  const std::lock_guard lock(mutex_);
+  if (broken_) return std::unexpected(*broken_);
+  try {
+    connection_.statement(sql().begin_write).run();
+    fold_into_tables({});
+    read(connection_);
+    roll_back();
+    journal_.rolled_back();
+    return {};
+  } catch (const SQLite::Exception& failure) {
+    return std::unexpected(failed(failure));
+  }
 }
 
 Result<void> SqliteLedger::show(std::int64_t run_seq) {

@@ -1,9 +1,11 @@
 #pragma once
 // The one connection that writes and checkpoints.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "holdfast/ledger/ledger.h"
@@ -41,6 +43,8 @@ class SqliteLedger final : public Ledger {
 
   // For readers, on any thread: brings what was committed before the call into the tables. Fails as a commit does; nothing is lost by that.
   [[nodiscard]] Result<void> show_all();
+  /// Where the tables can't be written: `read` sees what is pending in a transaction that is then taken back.
+  [[nodiscard]] Result<void> look(const std::function<void(Connection&)>& read);
   /// A run that was accepted so lately that it is whole in memory: nothing has to be brought anywhere for who reads it.
   [[nodiscard]] std::optional<PendingRun> young(std::string_view run_id);
   [[nodiscard]] std::optional<PendingRun> young(std::int64_t run_seq);
@@ -54,7 +58,7 @@ class SqliteLedger final : public Ledger {
   void write_others(const Batch& batch);
   [[nodiscard]] std::optional<Submission> submission(std::string_view owner, std::string_view key);
   void replay();
-  void fold_into_tables();
+  void fold_into_tables(std::span<const std::int64_t> carried);
   [[nodiscard]] Result<void> fold(bool carrying);
   [[nodiscard]] std::vector<std::int64_t> to_carry() const;
   [[nodiscard]] Error failed(const SQLite::Exception& failure);

@@ -52,6 +52,8 @@ ledger::sqlite::Tuning tuning_for(const Script& script) {
   ledger::sqlite::Tuning tuning;
   tuning.checkpoint_frames = script.checkpoint_frames;
   tuning.restart_frames = script.restart_frames;
+  tuning.journal_slots = 16;
+  tuning.fold_slots = 3;
   return tuning;
 }
 
