@@ -90,14 +90,13 @@ void sends(const World& world, const Look& db) {
   }
 }
 
-/// Of a ledger that nobody has open: what the journal and packed runs hold is in rows.
+}  // namespace
+
 void as_rows(sim::Vfs& vfs, const ledger::sqlite::Tuning& tuning) {
   if (const auto opened = sim::open_ledger(vfs, tuning); !opened) FAIL("the ledger can't be opened: " << opened.error().message);
   ledger::sqlite::Connection connection(sim::kDatabase, ledger::sqlite::Role::writer, 1024, vfs.name());
   ledger::sqlite::lay_out_all(connection);
 }
-
-}  // namespace
 
 void check(World& world) {
   const Allocations::Own own;

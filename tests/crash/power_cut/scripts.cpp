@@ -67,6 +67,11 @@ const std::vector<Script>& scripts() {
         submit("b", {"plain", "read"}), answer("b/s0", lost()), [](World& w) { w.late("b/s0"); }, submit("c", {"keyed", "plain"}),
         [](World& w) { w.kill(); }, sleep(2'000), answer("c/s0"), answer("c/s1")}},
       {"checkpoints", many_runs(6), false, false, 8, 40},
+      {"runs that fold, pack and change again",
+       {submit("a", {"plain"}), submit("b", {"keyed", "read"}), answer("a/s0"), answer("b/s0"), [](World& w) { w.list(); }, answer("b/s1"),
+        submit("c", {"plain", "plain"}), answer("c/s0", lost()), [](World& w) { w.list(); }, [](World& w) { w.late("c/s0"); }, answer("c/s1"),
+        submit("d", {"read"}), answer("d/s0"), [](World& w) { w.list(); }}},
+      {"a database without a journal is migrated", {sleep(500), answer("a/s0"), answer("a/s1"), submit("z", {"read"}), answer("z/s0")}, false, true, 1024, 4096, true},
       {"a restored backup is adopted", {sleep(500), submit("z", {"read"}), answer("z/s0")}, false, true},
   };
   return all;

@@ -10,6 +10,7 @@ struct Script {
   bool from_nothing = false;  // no database yet: creation and migrations are part of it
   bool from_backup = false;
   std::uint64_t checkpoint_frames = 1024, restart_frames = 4096;
+  bool from_version_3 = false;  // the schema before the journal, with an open run in it
 };
 [[nodiscard]] const std::vector<Script>& scripts();
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "ledger/sqlite/connection.h"
 #include "power_cut/allocations.h"
 #include "power_cut/oracles.h"
 #include "power_cut/scripts.h"
@@ -31,7 +32,22 @@ constexpr Trouble kTroubles[] = {
     {"short", Kind::short_read, std::nullopt},
 };
 
-/// The database that a script begins with: empty, or with a run whose writes are not done, as `backup` would have copied it.
+/// As the version before the journal left it.
+std::string without_journal(std::string image) {
+  sim::Disk disk(1);
+  disk.put(sim::kDatabase, std::move(image));
+  sim::Vfs vfs(disk);
+  as_rows(vfs, {});
+  {
+    ledger::sqlite::Connection connection(sim::kDatabase, ledger::sqlite::Role::writer, 1024, vfs.name());
+    for (const char* table : {"journal", "journal_folded", "packed_runs"}) connection.execute(std::string("DROP TABLE ") + table);
+    connection.execute("PRAGMA user_version = 3");
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  return disk.content(sim::kDatabase);
+}
+
+/// The database that a script begins with: empty, or with a run whose writes are not done, as `backup` would have copied it or an older version left it.
 std::string image_for(const Script& script) {
   if (script.from_nothing) return {};
   World world({}, {});
@@ -44,6 +60,7 @@ std::string image_for(const Script& script) {
   }
   world.shut();
   std::string image = world.disk.content(sim::kDatabase);
+  if (script.from_version_3) return without_journal(std::move(image));
   if (script.from_backup) image.replace(68, 4, "Holb");
   return image;
 }
@@ -141,10 +158,12 @@ HOLDFAST_SWEEP_CASE(4, "an open run")
 HOLDFAST_SWEEP_CASE(5, "breakers and rate gates")
 HOLDFAST_SWEEP_CASE(6, "a check, a late answer, and a process that dies")
 HOLDFAST_SWEEP_CASE(7, "checkpoints")
-HOLDFAST_SWEEP_CASE(8, "a restored backup is adopted")
+HOLDFAST_SWEEP_CASE(8, "runs that fold, pack and change again")
+HOLDFAST_SWEEP_CASE(9, "a database without a journal is migrated")
+HOLDFAST_SWEEP_CASE(10, "a restored backup is adopted")
 
 TEST_CASE("every script is swept") {
-  CHECK(scripts().size() == 9);
+  CHECK(scripts().size() == 11);
 }
 
 }  // namespace holdfast::sweep
