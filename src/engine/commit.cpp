@@ -114,7 +114,11 @@ void Engine::Impl::answer_submitters() {
 }
 
 void Engine::Impl::send(const ledger::Committed& proof) {
-  for (Outgoing& out : outgoing) transport.start(std::move(out).release(proof));
+  for (Outgoing& out : outgoing) {
+    tools::Call call = std::move(out).release(proof);
+    if (canary(Canary::call_sent_twice)) transport.start(call);
+    transport.start(std::move(call));
+  }
   outgoing.clear();
 }
 
@@ -134,6 +138,17 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   ledger.checkpoint_if_due();
 }
 
+/// The lists keep their room for the next turn while the run moves, and give it up when it waits: many may wait for long.
+void Engine::Impl::forget_turn(Live& live) {
+  live.changes.clear();
+  live.attempts.clear();
+  live.new_steps.clear();
+  if (live.flights > 0) return;
+  live.changes = {};
+  live.attempts.shrink_to_fit();
+  live.new_steps.shrink_to_fit();
+}
+
 void Engine::Impl::release_effects() {
   for (const tools::CallId id : cancels) transport.cancel(id);
   cancels.clear();
@@ -147,9 +162,7 @@ void Engine::Impl::release_effects() {
     const bool rests = live->run.settled() || live->run.status == run::RunStatus::unknown;
     live->is_new = false;
     live->dirty = false;
-    live->changes.clear();
-    live->attempts.clear();
-    live->new_steps.clear();
+    forget_turn(*live);
     if (live->run.settled() && live->flights == 0) let_go(*live);
     if (changed) observer.run_changed(id, rests);
   }
@@ -184,9 +197,9 @@ void Engine::Impl::storage_failed(const Error& error) {
   for (const ledger::LatencyRow& row : batch.latencies) latencies.store_again(row);
   for (auto& [run_id, answer] : submit_answers) {
     answer(&storage_error);
-    if (canary(Canary::refused_run_stored)) continue;
     const auto it = runs.find(run_id);
     if (it == runs.end() || !it->second->is_new) continue;
+    if (canary(Canary::refused_run_stored) && !it->second->run.submit_key.empty()) continue;
     Live* live = it->second.get();
     std::erase_if(flights, [&](auto& entry) {
       if (entry.second.live != live) return false;

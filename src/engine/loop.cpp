@@ -41,7 +41,7 @@ Result<Live*> Engine::Impl::find_any(std::string_view run_id) {
   if (Live* live = find(run_id)) return live;
   auto loaded = heed(ledger.load(run_id));
   if (!loaded) return std::unexpected(loaded.error());
-  if (!*loaded) return nullptr;
+  if (!*loaded || canary(Canary::settled_run_not_found)) return nullptr;
   auto live = std::make_unique<Live>();
   live->run = std::move(**loaded);
   live->counted = live->run.status;
@@ -120,8 +120,16 @@ Result<void> Engine::Impl::load() {
     live->run = std::move(stored);
     if (canary(Canary::deadline_restarted_on_recovery))
       live->changes.run = true, live->run.deadline = now + (live->run.deadline - live->run.created_at);
+    if (canary(Canary::cancel_forgotten_on_restart) && live->run.cancel_requested)
+      live->changes.run = true, live->run.cancel_requested = false;
+    if (canary(Canary::added_step_lost_on_restart) && live->run.mode == run::Mode::open && !live->run.steps.empty())
+      live->changes.run = true, live->run.steps.pop_back();
     for (std::uint32_t i = 0; i < live->run.steps.size(); ++i) {
       run::Step& step = live->run.steps[i];
+      if (canary(Canary::unknown_abandoned_on_restart) && step.status == run::StepStatus::unknown) {
+        run::Turn turn{live->run, live->changes, now, random};
+        (void)run::resolve(turn, i, {run::Resolution::abandon, "", "nobody asked", "holdfast", std::nullopt});
+      }
       if (canary(Canary::attempts_reset_on_restart)) step.attempts = 0;
       if (canary(Canary::retry_unknown) && step.status == run::StepStatus::unknown)
         step.status = run::StepStatus::pending, step.doubt = Reason::none;

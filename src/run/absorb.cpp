@@ -145,6 +145,7 @@ void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judge
   switch (judgement.verdict) {
     case Verdict::ambiguous:
       write.last_sent_at = turn.now;
+      if (canary(Canary::doubt_taken_for_landed)) return land(step, write);
       if (write.state == WriteState::landed) return;
       if (step.doubt == Reason::none) {
         step.doubt = attempt.clipped && evidence.failure == Failure::timeout ? Reason::deadline_in_flight
@@ -159,6 +160,7 @@ void join(Turn& turn, std::uint32_t index, const Evidence& evidence, const Judge
     case Verdict::not_sent:
     case Verdict::refused:
       if (canary(Canary::forget_doubt)) step.doubt = Reason::none;
+      if (canary(Canary::refusal_taken_for_doubt)) step.doubt = Reason::ambiguous_answer;
       // Nothing of this key was ever delivered: its retention has not begun.
       if (!in_doubt(step) && write.state != WriteState::landed) write.first_sent_at.reset();
       return;
@@ -174,6 +176,7 @@ void record(Attempt& attempt, const Evidence& evidence, const Judgement& judgeme
   attempt.delivery = judgement.delivery;
   attempt.phase = evidence.phase;
   attempt.verdict = judgement.verdict;
+  if (canary(Canary::doubt_not_recorded) && judgement.verdict == Verdict::ambiguous) attempt.verdict = Verdict::none;
   attempt.klass = judgement.klass;
   attempt.row = judgement.row;
   attempt.http_status = evidence.http_status;
@@ -220,7 +223,7 @@ std::string with_numbers(const Step& step, const std::string& last) {
 void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFor what, Duration wait,
                const std::string& last) {
   Step& step = turn.run.steps[index];
-  if (step.attempts >= step.max_attempts) {
+  if (step.attempts >= step.max_attempts + (canary(Canary::one_attempt_too_many) ? 1 : 0)) {
     const bool crashes_only = step.crashes >= step.attempts && step.crashes > 0;
     return give_up(turn, index, policy, crashes_only ? Reason::crash_loop : Reason::attempts_exhausted,
                    crashes_only ? "ended by a crash " + std::to_string(step.crashes) + " times"
@@ -230,6 +233,7 @@ void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFo
     return give_up(turn, index, policy, Reason::retry_budget_exhausted,
                    "the run's retry budget of " + std::to_string(turn.run.retry_limit) +
                        " is spent; the last attempt: " + last);
+  if (canary(Canary::own_wait_ignored) && what == WaitFor::retry_after) wait = Duration{0};
   const Instant at = turn.now + wait;
   if (turn.now >= turn.run.deadline)
     return give_up(

@@ -74,10 +74,12 @@ bool check_due(const Step& step, Instant now) {
 std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, bool stop, bool any_unknown,
                             Instant now) {
   const Step& step = run.steps[index];
+  if (canary(Canary::cancel_undoes_steps) && run.cancel_requested && step.status == StepStatus::succeeded)
+    return Move{MoveKind::cancel, index};
   if (terminal(step.status) || step.in_flight) return std::nullopt;
   if (check_due(step, now) && (step.status == StepStatus::unknown || !(expired || run.cancel_requested)))
     return Move{MoveKind::check, index};
-  if (step.status == StepStatus::unknown) return std::nullopt;
+  if (step.status == StepStatus::unknown && !canary(Canary::verdict_not_awaited)) return std::nullopt;
   if (run.cancel_requested && !canary(Canary::cancel_ignored)) return Move{MoveKind::cancel, index};
   if (stop) return Move{MoveKind::skip, index};
   if (expired) {
@@ -87,7 +89,7 @@ std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, b
     return Move{MoveKind::expire, index};
   }
   if (given_up(step) && step.wait.what == WaitFor::none) return Move{MoveKind::fallback, index};
-  if (startable(run, step, now)) return Move{MoveKind::start, index};
+  if (startable(run, step, now) || step.status == StepStatus::unknown) return Move{MoveKind::start, index};
   return std::nullopt;
 }
 

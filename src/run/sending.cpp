@@ -76,7 +76,7 @@ Readiness ready(const Run& run, const Step& step, const ToolPolicy& policy, Inst
         "the tool was a read when the run was submitted and is declared a write now: submit the run again";
     return r;
   }
-  const bool doubtful = in_doubt(step);
+  const bool doubtful = in_doubt(step) && !canary(Canary::verdict_not_awaited);
   const bool landed = step.write && step.write->state == WriteState::landed;
   const auto first_sent = earliest_send(run, step);
   const bool expired = r.kind == Kind::keyed && first_sent && now - *first_sent > policy.key->retention &&

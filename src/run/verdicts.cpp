@@ -80,7 +80,7 @@ Result<void> resolve(Turn& turn, std::uint32_t index, const Ruling& ruling) {
       break;
     default:
       settle_write(turn, index, WriteState::unknown, ruling.who);
-      write.open = false;
+      write.open = canary(Canary::abandoned_write_left_open);
       step.doubt = Reason::none;
       settle_step(turn, index, StepStatus::failed, Reason::abandoned, "abandoned: " + ruling.note);
   }

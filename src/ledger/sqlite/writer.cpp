@@ -68,7 +68,7 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
   for (run::Run* run : batch.new_runs) run->seq = seq++;
   try {
     std::string record;
-    const bool journaled = to_journal(batch, record) && !canary(Canary::half_a_commit);
+    const bool journaled = to_journal(batch, record) && !canary(Canary::half_a_commit) && !canary(Canary::new_runs_committed_apart);
     connection_.sync_commits(true);
     connection_.statement(sql().begin_write).run();
     if (journaled) {
@@ -132,7 +132,12 @@ void SqliteLedger::check_new(const Batch& batch, std::int64_t first_new) {
 void SqliteLedger::write_runs(const Batch& batch, std::int64_t first_new) {
   const std::int64_t end_new = first_new + static_cast<std::int64_t>(batch.new_runs.size());
   const auto stored_before = [&](const run::Run* run) { return run->seq < first_new || run->seq >= end_new; };
-  for (const run::Run* run : batch.new_runs) insert_run(connection_, *run);
+  for (const run::Run* run : batch.new_runs) {
+    insert_run(connection_, *run);
+    if (!canary(Canary::new_runs_committed_apart)) continue;
+    connection_.statement(sql().commit).run();
+    connection_.statement(sql().begin_write).run();
+  }
   const auto as_rows = [&](const run::Run* run) {
     if (stored_before(run)) lay_out(connection_, run->seq);
   };

@@ -11,11 +11,8 @@ void Oracles::at_rest(const std::vector<Submission>& submissions, ledger::Reader
   std::uint64_t n = 0;
   for (const auto& [id, stored] : stored_)
     if (draw < 10 || ++n % 10 == draw % 10) compare(reader, id, stored, "at the end");
-  std::map<std::string, int> runs_by_key;
   std::map<const Submission*, int> runs_of;
   for (const auto& [id, stored] : stored_) {
-    if (!stored.run.submit_key.empty())
-      HOLDFAST_REQUIRE(++runs_by_key[stored.run.submit_key] == 1, "one_run_per_key", stored.run.submit_key);
     const int number = std::atoi(stored.run.name.c_str());
     HOLDFAST_REQUIRE(number >= 0 && static_cast<std::size_t>(number) < submissions.size() && submissions[static_cast<std::size_t>(number)].asked,
             "no_run_invented", id);
@@ -27,10 +24,6 @@ void Oracles::at_rest(const std::vector<Submission>& submissions, ledger::Reader
     if (submission.run_id.empty()) continue;
     const Stored* stored = find(submission.run_id);
     HOLDFAST_REQUIRE(stored != nullptr, "no_run_lost", submission.run_id);
-    HOLDFAST_REQUIRE(!submission.cancel_acked || stored->run.cancel_requested || stored->run.settled(), "cancel_is_kept",
-            portrait(stored->run));
-    HOLDFAST_REQUIRE(stored->run.steps.size() >= submission.steps_acked, "no_step_lost", portrait(stored->run));
-    HOLDFAST_REQUIRE(!submission.finish_acked || stored->run.settled(), "finish_is_kept", portrait(stored->run));
     HOLDFAST_REQUIRE(submission.settled_as.empty() || submission.settled_as == run::word(stored->run.status),
             "settled_is_final", portrait(stored->run));
   }
