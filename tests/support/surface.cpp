@@ -173,7 +173,8 @@ class TurningCommands final : public api::Commands {
     return wait_for<Breaker>(&engine::Engine::force_breaker, std::move(server), std::move(tool), open, std::move(who), std::move(why), span);
   }
   Result<void> note(std::string who, std::string action, std::string subject, std::string why) override {
-    return wait_for<void>(&engine::Engine::note, std::move(who), std::move(action), std::move(subject), std::move(why));
+    ledger::AuditEntry entry{.who = std::move(who), .action = std::move(action), .subject = std::move(subject), .why = std::move(why)};
+    return wait_for<void>(&engine::Engine::note, std::move(entry));
   }
   bool ready() const override { return engine_.ready(); }
   bool storage_ok() const override { return engine_.storage_ok(); }
@@ -198,9 +199,9 @@ class Front final : public http::Server {
   Front(HandClock& clock, http::Options options, Surface::Reached& reached)
       : clock_(clock), options_(std::move(options)), processor_(topics_, Duration{75'000}), reached_(reached) {}
 
-  void route(std::string method, std::string pattern, http::Access access, http::Handler handler) override {
+  void route(std::string method, std::string pattern, http::Access access, http::Handler handler, http::Glance glance) override {
     reached_.try_emplace(method + " " + pattern);
-    router_.add(std::move(method), std::move(pattern), access, std::move(handler));
+    router_.add(std::move(method), std::move(pattern), access, std::move(handler), std::move(glance));
   }
   Result<std::string> listen() override { return "nowhere"; }
   void wake(std::string_view topic) override { woken_ = woken_ || !topics_.take(topic).empty(); }
@@ -236,7 +237,8 @@ class Front final : public http::Server {
     Surface::Answer answer{.route = exchange.route->method + " " + exchange.route->pattern, .method = exchange.request.method, .bytes = {}};
     for (int runs = 0; runs < kMostRuns; ++runs) {
       woken_ = false;
-      const http::Step step = processor_.run(exchange);
+      auto glanced = exchange.route->glance ? processor_.glance(exchange) : std::nullopt;
+      const http::Step step = glanced ? std::move(*glanced) : processor_.run(exchange);
       answer.bytes += step.bytes;
       if (step.tail) answer.bytes += *step.tail;
       if (step.next == http::Step::Next::park && !woken_) pass();

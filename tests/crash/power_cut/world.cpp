@@ -211,7 +211,7 @@ void World::submit(const std::string& key, const std::string& body) {
 
 void World::step(const std::string& run, const std::string& id) {
   const auto done = insist<engine::StepAdded>([&](auto answer) {
-    const auto bind = [&, id](const run::Run&) -> Result<run::Step> {
+    const auto bind = [&, id](const run::Run&) -> Result<run::PostedStep> {
       run::Step fresh;
       fresh.spec.id = id;
       fresh.spec.server = "api";
@@ -219,7 +219,7 @@ void World::step(const std::string& run, const std::string& id) {
       fresh.spec.args = R"({"m":")" + run + "/" + id + R"("})";
       fresh.spec.digest = id;
       fresh.target = "api/plain";
-      return fresh;
+      return run::PostedStep{std::move(fresh), {}};
     };
     life_->engine.add_step(runs.at(run), "", id, id, bind, std::move(answer));
   });
