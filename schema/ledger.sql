@@ -1,4 +1,4 @@
--- The ledger's schema, version 3, as the files in migrations/ produce it. Generated: HOLDFAST_WRITE_SCHEMA=1 unit_ledger "[schema]"
+-- The ledger's schema, version 4, as the files in migrations/ produce it. Generated: HOLDFAST_WRITE_SCHEMA=1 unit_ledger "[schema]"
 
 CREATE TABLE attempts (
   run_seq          INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
@@ -78,6 +78,16 @@ CREATE TABLE events (
   PRIMARY KEY (run_seq, seq)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE journal (
+  slot             INTEGER PRIMARY KEY,
+  chunk            BLOB NOT NULL         -- part of a record, always as long as before, so that it is overwritten where it lies
+) STRICT;
+
+CREATE TABLE journal_folded (
+  one              INTEGER PRIMARY KEY CHECK (one = 1),
+  record           INTEGER NOT NULL      -- records up to this number are in the tables
+) STRICT;
+
 CREATE TABLE latency_windows (
   server           TEXT NOT NULL,
   tool             TEXT NOT NULL,
@@ -88,6 +98,11 @@ CREATE TABLE latency_windows (
   sized_since      INTEGER,
   PRIMARY KEY (server, tool, slot)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE packed_runs (
+  run_seq          INTEGER PRIMARY KEY REFERENCES runs (seq) ON DELETE CASCADE,
+  packed           BLOB NOT NULL         -- steps, writes, attempts and events of a run that has ended, instead of their rows
+) STRICT;
 
 CREATE TABLE rate_gates (
   server           TEXT NOT NULL PRIMARY KEY,

@@ -71,6 +71,9 @@
   X(event_numbers_go_back, "a restart numbers a run's events from the last that its own row names")          \
   X(event_number_skipped, "the number of an event is left out")                                              \
   X(event_tells_otherwise, "an event tells of a failed step that it succeeded")                              \
+  X(journal_emptied_before_fold, "the journal is empty before its rows are in their tables")                 \
+  X(replay_skipped, "a start does not look into the journal")                                                 \
+  X(reader_before_fold, "a reader does not wait until what was committed is in the tables")                  \
   X(secret_stored, "the configuration's headers are frozen with a request")
 
 namespace holdfast {

@@ -20,6 +20,8 @@ constexpr std::pair<std::string_view, CrashPoint> kPoints[] = {
     {"command_committed", CrashPoint::command_committed},
     {"answered", CrashPoint::answered},
     {"settled", CrashPoint::settled},
+    {"folding", CrashPoint::folding},
+    {"folded", CrashPoint::folded},
     {"checkpoint_begun", CrashPoint::checkpoint_begun},
     {"checkpoint_done", CrashPoint::checkpoint_done},
     {"connected", CrashPoint::connected},

@@ -20,6 +20,8 @@ enum class CrashPoint : std::uint8_t {
   command_committed,  // a cancel, verdict or step is durable, its sender has no answer
   answered,           // submitters are answered, no call has left
   settled,            // a run's end is durable, who waits for it is not told
+  folding,            // the journal's rows are written to their tables, the COMMIT is not
+  folded,             // it is, nothing of it is synced
   checkpoint_begun,   // before the WAL is moved into the database
   checkpoint_done,    // after it
   connected,          // connected to the tool, no byte has left

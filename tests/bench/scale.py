@@ -264,7 +264,7 @@ def copy_runs(path, count):
     """Settled runs with new numbers and ids, until there are `count`."""
     db = sqlite3.connect(path)
     have, step = db.execute("SELECT count(*), max(seq) FROM runs").fetchone()
-    columns = {t: [c[1] for c in db.execute(f"PRAGMA table_info({t})")] for t in ("runs", "steps", "writes", "attempts", "events")}
+    columns = {t: [c[1] for c in db.execute(f"PRAGMA table_info({t})")] for t in ("runs", "packed_runs", "steps", "writes", "attempts", "events")}
     batch = 0
     while have * (batch + 1) < count:
         batch += 1

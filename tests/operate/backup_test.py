@@ -2,11 +2,11 @@
 Usage: backup_test.py BINARY [unittest arguments]
 """
 import os
-import sqlite3
 import subprocess
 import threading
 
 from bench import Bench, main
+from rows import rows_of
 
 
 class Backup(Bench):
@@ -43,7 +43,8 @@ class Backup(Bench):
         product.kill()
 
         self.assertEqual(os.stat(copy).st_mode & 0o777, 0o600)
-        with sqlite3.connect(f"file:{copy}?mode=ro", uri=True) as database:
+        with rows_of(copy, self.binary) as database:
+            database.row_factory = None
             self.assertEqual(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
             self.assertEqual(database.execute("PRAGMA foreign_key_check").fetchall(), [])
             gaps = database.execute("SELECT count(*) FROM (SELECT run_seq FROM events GROUP BY run_seq HAVING count(*) <> max(seq))").fetchone()

@@ -184,9 +184,9 @@ TEST_CASE("without the sync an acknowledged run would be lost: the disk can fail
     const std::vector<Operation> log = machine.disk.log();
     REQUIRE(log.back() == Operation::sync);
     REQUIRE(machine.disk.synced(std::string(kDatabase) + "-wal"));
-    // The same commit, cut at its sync.
+    // The next commit, cut at its sync.
     machine.disk.set_fates(every(Fate::dropped));
-    machine.disk.inject({Fault::Kind::power_cut, machine.disk.operations() + log.size()});
+    machine.disk.inject({Fault::Kind::power_cut, machine.disk.operations(), kForever, Operation::sync});
     CHECK_FALSE(put_run(*opened.ledger, 3));
   }
   machine.disk.boot();
@@ -223,18 +223,13 @@ TEST_CASE("a failed write can be tried again, a failed sync ends this life") {
   Machine machine(7);
   auto opened = open_or_fail(machine.vfs);
   REQUIRE(put_run(*opened.ledger, 1));
-  machine.disk.keep_log();
-  REQUIRE(put_run(*opened.ledger, 2));
-  const std::vector<Operation> log = machine.disk.log();
-  const auto place = [&](Operation operation) {
-    return static_cast<std::uint64_t>(std::find(log.begin(), log.end(), operation) - log.begin()) + 1;
-  };
-  machine.disk.inject({Fault::Kind::io_error, machine.disk.operations() + place(Operation::write)});
+  machine.disk.inject({Fault::Kind::io_error, machine.disk.operations(), kForever, Operation::write});
   const auto written = put_run(*opened.ledger, 3);
   REQUIRE_FALSE(written);
   CHECK(written.error().code == "storage_error");
+  machine.disk.mend();
   REQUIRE(put_run(*opened.ledger, 3));
-  machine.disk.inject({Fault::Kind::io_error, machine.disk.operations() + place(Operation::sync)});
+  machine.disk.inject({Fault::Kind::io_error, machine.disk.operations(), kForever, Operation::sync});
   const auto synced = put_run(*opened.ledger, 4);
   REQUIRE_FALSE(synced);
   CHECK(synced.error().code == "storage_broken");

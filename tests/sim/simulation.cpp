@@ -12,6 +12,16 @@ constexpr std::uint64_t kMostSteps = 3'000'000;  // events of one seed: more is 
 constexpr std::uint64_t kRunsOfAProof = 8;       // read back from the disk that a power cut would leave
 constexpr std::uint64_t kMostLives = 12;
 
+/// The journal is so small that it is folded after a few commits.
+ledger::sqlite::Tuning tuning(const Swarm& swarm) {
+  ledger::sqlite::Tuning tuning;
+  tuning.checkpoint_frames = swarm.checkpoint_frames;
+  tuning.restart_frames = 4 * swarm.checkpoint_frames;
+  tuning.journal_slots = 24;
+  tuning.fold_slots = 4;
+  return tuning;
+}
+
 class NoMetrics final : public engine::Metrics {
  public:
   void attempt_finished(std::string_view, std::string_view, AttemptClass, double, bool) override {}
@@ -184,10 +194,7 @@ void Simulation::try_boot() {
     }
   life_ = std::make_unique<Life>(*this, wall, static_cast<int>(fate_.between(-2'000, 2'000)));
   world_.note(0xb007, [&] { return "start, wall clock off by " + std::to_string(wall_offset_.count()) + " ms"; });
-  ledger::sqlite::Tuning tuning;
-  tuning.checkpoint_frames = swarm_.checkpoint_frames;
-  tuning.restart_frames = 4 * swarm_.checkpoint_frames;
-  auto opened = open_ledger(vfs_, tuning);
+  auto opened = open_ledger(vfs_, tuning(swarm_));
   if (!opened) {
     world_.note(0xdead, [&] { return "cannot open: " + opened.error().code + " " + opened.error().message; });
     if (healed_) throw Violation{"ledger_can_be_opened", opened.error().code + ": " + opened.error().message};

@@ -148,8 +148,8 @@ class Ledger {
   /// The newest run is never among them: its number is where counting goes on. Engine thread only.
   [[nodiscard]] virtual Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq,
                                                     std::uint32_t most) = 0;
-  /// Moves the WAL into the database when it has grown (its own policy); engine thread, after effects have
-  /// left. Never fails a commit.
+  /// What is committed and may be tidied up: where it is kept in another form than readers look for, and the WAL when it has
+  /// grown (its own policy); engine thread, after effects have left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;
   [[nodiscard]] virtual std::uint64_t wal_bytes() const = 0;
   /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600, marked as one:
@@ -221,7 +221,7 @@ struct Options {
 /// it was.
 struct Opened {
   std::unique_ptr<Ledger> ledger;
-  std::unique_ptr<Reader> reader;
+  std::unique_ptr<Reader> reader;  // asks the ledger for what it has not tidied up yet: not to be used without it
   /// Of the newest event of a run that is not settled; Instant{} without one. A clock that reads earlier has been set
   /// back, and would make waits longer and keys younger than they are.
   Instant newest{};

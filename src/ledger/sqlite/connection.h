@@ -24,10 +24,13 @@ class Connection {
   /// The one integer, or the one text, that a query gives.
   [[nodiscard]] std::int64_t number(const std::string& text);
   [[nodiscard]] std::string text(const std::string& text);
+  /// Whether a commit waits until it is on the disk; the writer's, outside of transactions. True at first.
+  void sync_commits(bool on);
   [[nodiscard]] sqlite3* handle() { return database_.getHandle(); }
 
  private:
   SQLite::Database database_;
+  bool syncing_ = true;
   std::unordered_map<const std::string*, Statement> statements_;  // destroyed before the database
 };
 

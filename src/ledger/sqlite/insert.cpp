@@ -29,12 +29,16 @@ void put_write(Connection& connection, const run::Run& run, std::uint32_t step, 
 
 }  // namespace
 
-void insert_run(Connection& connection, const run::Run& run) {
+void insert_run_row(Connection& connection, const run::Run& run) {
   Statement& statement = connection.statement(sql().insert_run).add(run.seq);
   run_fixed(run, adding(statement));
   run_state(run, adding(statement));
   statement.add(run.settled());
   statement.run();
+}
+
+void insert_run(Connection& connection, const run::Run& run) {
+  insert_run_row(connection, run);
   for (std::uint32_t step = 0; step < run.steps.size(); ++step) insert_step(connection, run, step);
 }
 
@@ -63,16 +67,17 @@ void update_step(Connection& connection, const run::Run& run, std::uint32_t inde
   if (step.write) put_write(connection, run, index, *step.write);
 }
 
-void put_attempt(Connection& connection, const run::Run& run, const run::Attempt& attempt) {
+void put_attempt(Connection& connection, std::int64_t run_seq, const run::Attempt& attempt,
+                 std::int64_t begun_after) {
   Statement& statement =
-      connection.statement(sql().put_attempt).add(run.seq, attempt.step, attempt.n, run.last_event);
+      connection.statement(sql().put_attempt).add(run_seq, attempt.step, attempt.n, begun_after);
   attempt_state(attempt, adding(statement));
   statement.run();
 }
 
-void insert_event(Connection& connection, const run::Run& run, const run::Event& event) {
+void insert_event(Connection& connection, std::int64_t run_seq, const run::Event& event) {
   connection.statement(sql().insert_event)
-      .add(run.seq, event.seq, event.at, event.type, event.step, event.data)
+      .add(run_seq, event.seq, event.at, event.type, event.step, event.data)
       .run();
 }
 

@@ -6,14 +6,18 @@
 
 namespace holdfast::ledger::sqlite {
 
-/// With its steps and writes; `run.seq` is set.
+/// `run.seq` is set.
+void insert_run_row(Connection& connection, const run::Run& run);
+/// With its steps and writes.
 void insert_run(Connection& connection, const run::Run& run);
 /// With its write.
 void insert_step(Connection& connection, const run::Run& run, std::uint32_t step);
 void update_run(Connection& connection, const run::Run& run);
 void update_step(Connection& connection, const run::Run& run, std::uint32_t step);
-void put_attempt(Connection& connection, const run::Run& run, const run::Attempt& attempt);
-void insert_event(Connection& connection, const run::Run& run, const run::Event& event);
+/// `begun_after`: the run's newest event when the attempt was begun; a row that exists keeps its own.
+void put_attempt(Connection& connection, std::int64_t run_seq, const run::Attempt& attempt,
+                 std::int64_t begun_after);
+void insert_event(Connection& connection, std::int64_t run_seq, const run::Event& event);
 void put_breaker(Connection& connection, const Breaker& breaker);
 void put_gate(Connection& connection, const RateGate& gate);
 /// And deletes what has left the window by then: tools that nobody calls any more leave no rows behind.

@@ -1,10 +1,20 @@
 #include "ledger/sqlite/load.h"
 
+#include <algorithm>
+#include <array>
+
 #include "core/canary.h"
+#include "ledger/sqlite/packed.h"
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
 namespace {
+
+constexpr std::array<std::string_view, 11> kEventTypes{
+    "run.submitted", "run.waiting",     "run.unknown",         "run.cancel_requested",
+    "run.settled",   "step.dispatched", "step.waiting",        "step.settled",
+    "write.unknown", "write.settled",   "attempt.late_answer",
+};
 
 auto taking(Statement& row) {
   return [&row](auto&&... members) { row.take(members...); };
@@ -32,6 +42,8 @@ void load_steps_with(Connection& connection, run::Run& run, const std::string& s
     take_step(steps, step);
     any_write = any_write || step.effect == Effect::write;
   }
+  if (run.steps.empty())
+    if (std::optional<PendingRun> packed = unpack(connection, run.seq)) run.steps = std::move(packed->run.steps);
   if (!any_write) return;
   Statement& writes = connection.statement(writes_sql).add(run.seq);
   const Reset reset_writes(writes);
@@ -41,13 +53,6 @@ void load_steps_with(Connection& connection, run::Run& run, const std::string& s
     if (index >= run.steps.size()) bad_index();
     write_state(run.steps[index].write.emplace(), taking(writes));
   }
-}
-
-void mark_in_flight(run::Step& step, const run::Attempt& attempt) {
-  step.in_flight = true;
-  step.in_flight_n = attempt.n;
-  step.in_flight_kind = attempt.kind;
-  step.sent_at = attempt.started_at;
 }
 
 void load_in_flight(Connection& connection, run::Run& run, std::vector<run::Attempt>* in_flight) {
@@ -73,6 +78,28 @@ void load_newest_event(Connection& connection, run::Run& run) {
 
 }  // namespace
 
+void mark_in_flight(run::Step& step, const run::Attempt& attempt) {
+  step.in_flight = true;
+  step.in_flight_n = attempt.n;
+  step.in_flight_kind = attempt.kind;
+  step.sent_at = attempt.started_at;
+}
+
+std::string_view event_type(std::string_view stored) {
+  const auto* found = std::find(kEventTypes.begin(), kEventTypes.end(), stored);
+  if (found == kEventTypes.end())
+    throw SQLite::Exception("an event type that this version does not know", SQLITE_CORRUPT);
+  return *found;
+}
+
+std::int64_t run_seq_of(Connection& connection, std::string_view run_id) {
+  Statement& rows = connection.statement(sql().run_seq).add(run_id);
+  const Reset reset(rows);
+  std::int64_t seq = 0;
+  if (rows.row()) rows.take(seq);
+  return seq;
+}
+
 void take_run(Statement& row, run::Run& out) {
   row.take(out.seq);
   run_fixed(out, taking(row));
@@ -94,6 +121,11 @@ void load_steps(Connection& connection, run::Run& run, std::vector<run::Attempt>
 
 void load_listed_steps(Connection& connection, run::Run& run) {
   load_steps_with(connection, run, sql().listed_steps, sql().listed_writes);
+  for (run::Step& step : run.steps) {  // of a packed run they have come along
+    step.spec.args.clear();
+    step.result.clear();
+    if (step.write) step.write->request = {};
+  }
   if (!run.settled()) load_in_flight(connection, run, nullptr);
 }
 
@@ -101,7 +133,11 @@ std::optional<run::Step> load_step(Connection& connection, std::int64_t run_seq,
   std::uint32_t index = 0;
   Statement& steps = connection.statement(sql().one_step).add(run_seq, step);
   const Reset reset_steps(steps);
-  if (!steps.row()) return std::nullopt;
+  if (!steps.row()) {
+    std::optional<PendingRun> packed = unpack(connection, run_seq);
+    if (!packed || step >= packed->run.steps.size()) return std::nullopt;
+    return std::move(packed->run.steps[step]);
+  }
   run::Step out;
   steps.take(index);
   take_step(steps, out);
@@ -122,6 +158,45 @@ std::optional<run::Run> load_run(Connection& connection, std::string_view run_id
   take_run(rows, run.emplace());
   load_steps(connection, *run);
   return run;
+}
+
+std::optional<run::Attempt> load_attempt(Connection& connection, std::int64_t run_seq, std::uint32_t step, std::uint32_t n) {
+  std::optional<run::Attempt> found;
+  Statement& rows = connection.statement(sql().attempt).add(run_seq, step, n);
+  const Reset reset(rows);
+  if (rows.row()) {
+    take_attempt(rows, run_seq, found.emplace());
+  } else if (std::optional<PendingRun> packed = unpack(connection, run_seq)) {
+    found = to_attempt(std::move(*packed), step, n);
+  }
+  return found;
+}
+
+std::vector<run::Attempt> load_attempts(Connection& connection, std::int64_t run_seq, std::int64_t after_row,
+                                        std::uint32_t limit) {
+  std::vector<run::Attempt> out;
+  Statement& rows = connection.statement(sql().attempts).add(run_seq, limit, after_row);
+  const Reset reset(rows);
+  while (rows.row()) take_attempt(rows, run_seq, out.emplace_back());
+  if (!out.empty()) return out;
+  std::optional<PendingRun> packed = unpack(connection, run_seq);
+  return packed ? to_attempts(std::move(*packed), after_row, limit) : out;
+}
+
+std::vector<run::Event> load_events(Connection& connection, std::int64_t run_seq, std::int64_t after, std::uint32_t limit) {
+  std::vector<run::Event> out;
+  std::string type;
+  Statement& rows = connection.statement(sql().events).add(run_seq, after, limit);
+  const Reset reset(rows);
+  while (rows.row()) {
+    run::Event& event = out.emplace_back();
+    event.run_seq = run_seq;
+    rows.take(event.seq, event.at, type, event.step, event.data);
+    event.type = event_type(type);
+  }
+  if (!out.empty()) return out;
+  std::optional<PendingRun> packed = unpack(connection, run_seq);
+  return packed ? to_events(std::move(*packed), after, limit) : out;
 }
 
 std::vector<Breaker> load_breakers(Connection& connection) {

@@ -9,6 +9,11 @@
 
 namespace holdfast::ledger::sqlite {
 
+/// The static text of a stored event's type.
+[[nodiscard]] std::string_view event_type(std::string_view stored);
+void mark_in_flight(run::Step& step, const run::Attempt& attempt);
+/// 0 when there is no such run.
+[[nodiscard]] std::int64_t run_seq_of(Connection& connection, std::string_view run_id);
 /// Reads a run from a row of columns (seq, fixed, state); without steps.
 void take_run(Statement& row, run::Run& out);
 /// Reads an attempt from a row of columns (step, n, state).
@@ -25,6 +30,14 @@ void load_listed_steps(Connection& connection, run::Run& run);
 
 /// A run with its steps; nullopt when there is none.
 [[nodiscard]] std::optional<run::Run> load_run(Connection& connection, std::string_view run_id);
+/// nullopt when there is no such attempt.
+[[nodiscard]] std::optional<run::Attempt> load_attempt(Connection& connection, std::int64_t run_seq, std::uint32_t step,
+                                                       std::uint32_t n);
+/// In the order in which they were begun, `after_row` of them passed over.
+[[nodiscard]] std::vector<run::Attempt> load_attempts(Connection& connection, std::int64_t run_seq, std::int64_t after_row,
+                                                      std::uint32_t limit);
+[[nodiscard]] std::vector<run::Event> load_events(Connection& connection, std::int64_t run_seq, std::int64_t after,
+                                                  std::uint32_t limit);
 [[nodiscard]] std::vector<Breaker> load_breakers(Connection& connection);
 [[nodiscard]] std::vector<RateGate> load_gates(Connection& connection);
 [[nodiscard]] std::vector<LatencyRow> load_latencies(Connection& connection);

@@ -76,11 +76,6 @@ Result<void> prepare(const std::string& path, bool may_create) {
   return {};
 }
 
-/// One look into the index for each open run.
-const std::string kNewest =
-    "SELECT coalesce(max((SELECT at FROM events WHERE run_seq = runs.seq ORDER BY seq DESC LIMIT 1)), 0) "
-    "FROM runs INDEXED BY runs_unsettled WHERE settled = 0";
-
 Result<Opened> open_prepared(const std::string& path, Lock lock, const Options& options,
                              const Tuning& tuning) {
   try {
@@ -90,10 +85,11 @@ Result<Opened> open_prepared(const std::string& path, Lock lock, const Options& 
       connection.execute(
           "PRAGMA foreign_keys = OFF");  // a migration may rebuild a table that others refer to
       migrate(connection, migrations());
-      opened.newest = Instant{connection.number(kNewest)};
     }
-    opened.ledger = std::make_unique<SqliteLedger>(path, std::move(lock), tuning);
-    opened.reader = std::make_unique<SqliteReader>(path, options.readers, tuning);
+    auto ledger = std::make_unique<SqliteLedger>(path, std::move(lock), tuning);
+    opened.newest = ledger->newest();
+    opened.reader = std::make_unique<SqliteReader>(path, options.readers, tuning, *ledger);
+    opened.ledger = std::move(ledger);
     return opened;
   } catch (const SQLite::Exception& failure) {
     return std::unexpected(to_error(path, failure, nullptr));

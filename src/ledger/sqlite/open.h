@@ -14,6 +14,9 @@ struct Tuning {
   int reader_cache_kib = 1024;
   std::uint64_t checkpoint_frames = 1024;   // a passive checkpoint is due beyond this: 4 MiB
   std::uint64_t restart_frames = 4 * 1024;  // and one that waits for readers beyond this
+  std::uint32_t journal_slots = 256;        // pages that the journal may take
+  std::uint32_t fold_slots = 96;            // it is folded when it has come to these
+  std::size_t fold_bytes = 8 * 1024 * 1024;  // or holds that much in memory
   std::uint64_t wal_alarm_bytes = 100 * 1024 * 1024;  // a WAL beyond this is worth a line in the log
   std::uint32_t max_pages = 0;              // the database may not grow beyond; 0: no limit
   std::string vfs;                          // SQLite's name of the file system; empty: the real one

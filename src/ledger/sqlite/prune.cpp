@@ -1,5 +1,6 @@
 #include "ledger/sqlite/prune.h"
 
+#include "ledger/sqlite/packed.h"
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
@@ -25,6 +26,12 @@ std::vector<Ledger::Prunable::SentKey> keys_of(Connection& connection, std::int6
     Ledger::Prunable::SentKey& key = keys.emplace_back();
     rows.take(key.server, key.tool, key.first_sent_at);
   }
+  if (!keys.empty()) return keys;
+  const std::optional<PendingRun> packed = unpack(connection, seq);
+  if (!packed) return keys;
+  for (const run::Step& step : packed->run.steps)
+    if (step.write && step.write->keyed && step.write->first_sent_at)
+      keys.emplace_back(step.spec.server, step.spec.tool, *step.write->first_sent_at);
   return keys;
 }
 

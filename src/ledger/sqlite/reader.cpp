@@ -1,30 +1,17 @@
 #include "ledger/sqlite/reader.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "holdfast/core/json.h"
 #include "ledger/sqlite/load.h"
 #include "ledger/sqlite/rows.h"
+#include "ledger/sqlite/writer.h"
 
 namespace holdfast::ledger::sqlite {
 namespace {
 
 constexpr std::uint32_t kAttemptsShown = 1'000;  // of one unknown write, its checks included
-
-constexpr std::array<std::string_view, 11> kEventTypes{
-    "run.submitted", "run.waiting",     "run.unknown",         "run.cancel_requested",
-    "run.settled",   "step.dispatched", "step.waiting",        "step.settled",
-    "write.unknown", "write.settled",   "attempt.late_answer",
-};
-
-std::string_view event_type(std::string_view stored) {
-  const auto* found = std::find(kEventTypes.begin(), kEventTypes.end(), stored);
-  if (found == kEventTypes.end())
-    throw SQLite::Exception("an event type that this version does not know", SQLITE_CORRUPT);
-  return *found;
-}
 
 /// Compared in their unescaped form, as the submission's reader does.
 bool has_labels(const std::string& labels, const std::vector<std::pair<std::string, std::string>>& wanted) {
@@ -49,15 +36,6 @@ const std::string& list_sql(const RunFilter& filter) {
     default:
       return sql().list_unsettled;
   }
-}
-
-std::int64_t run_seq_of(Connection& connection, std::string_view run_id) {
-  static const std::string text = "SELECT seq FROM runs WHERE id = ?";
-  Statement& rows = connection.statement(text).add(run_id);
-  const Reset reset(rows);
-  std::int64_t seq = 0;
-  if (rows.row()) rows.take(seq);
-  return seq;
 }
 
 std::vector<run::Attempt> attempts_of_step(Connection& connection, std::int64_t run_seq, std::uint32_t step) {
@@ -97,8 +75,8 @@ bool once_unknown(const std::optional<run::Write>& write) {
 
 }  // namespace
 
-SqliteReader::SqliteReader(std::string path, std::uint32_t connections, const Tuning& tuning)
-    : path_(std::move(path)), tuning_(tuning), may_open_(std::max<std::uint32_t>(connections, 1)) {}
+SqliteReader::SqliteReader(std::string path, std::uint32_t connections, const Tuning& tuning, SqliteLedger& ledger)
+    : path_(std::move(path)), tuning_(tuning), ledger_(ledger), may_open_(std::max<std::uint32_t>(connections, 1)) {}
 
 std::unique_ptr<Connection> SqliteReader::acquire() {
   {
@@ -131,9 +109,16 @@ void SqliteReader::give_back(std::unique_ptr<Connection> connection) {
   free_one_.notify_one();
 }
 
-/// Runs `read` inside one read transaction. A connection on which anything failed is closed, not reused.
+/// Runs `read` inside one read transaction, once what it may look for is in the tables. A connection on which anything failed is closed, not
+/// reused.
 template <class F>
-auto SqliteReader::reading(F&& read) -> Result<decltype(read(std::declval<Connection&>()))> {
+auto SqliteReader::reading(Result<void> shown, F&& read) -> Result<decltype(read(std::declval<Connection&>()))> {
+  if (!shown) {
+    std::optional<decltype(read(std::declval<Connection&>()))> value;
+    const Result<void> looked = ledger_.look([&](Connection& connection) { value = read(connection); });
+    if (!looked) return std::unexpected(shown.error());
+    return std::move(*value);
+  }
   std::unique_ptr<Connection> connection;
   try {
     connection = acquire();
@@ -156,11 +141,12 @@ auto SqliteReader::reading(F&& read) -> Result<decltype(read(std::declval<Connec
 }
 
 Result<std::optional<run::Run>> SqliteReader::run(std::string_view run_id) {
-  return reading([&](Connection& connection) { return load_run(connection, run_id); });
+  if (std::optional<PendingRun> young = ledger_.young(run_id)) return to_run(std::move(*young));
+  return reading(ledger_.show(run_id), [&](Connection& connection) { return load_run(connection, run_id); });
 }
 
 Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
-  return reading([&](Connection& connection) {
+  return reading(ledger_.show_all(), [&](Connection& connection) {
     std::vector<run::Run> out;
     const std::int64_t before =
         filter.before_seq > 0 ? filter.before_seq : std::numeric_limits<std::int64_t>::max();
@@ -180,34 +166,22 @@ Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
 
 Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, std::int64_t after_row,
                                                          std::uint32_t limit) {
-  return reading([&](Connection& connection) {
-    std::vector<run::Attempt> out;
-    Statement& rows = connection.statement(sql().attempts).add(run_seq, limit, after_row);
-    const Reset reset(rows);
-    while (rows.row()) take_attempt(rows, run_seq, out.emplace_back());
-    return out;
+  if (std::optional<PendingRun> young = ledger_.young(run_seq)) return to_attempts(std::move(*young), after_row, limit);
+  return reading(ledger_.show(run_seq), [&](Connection& connection) {
+    return load_attempts(connection, run_seq, after_row, limit);
   });
 }
 
 Result<std::vector<run::Event>> SqliteReader::events(std::int64_t run_seq, std::int64_t after,
                                                      std::uint32_t limit) {
-  return reading([&](Connection& connection) {
-    std::vector<run::Event> out;
-    std::string type;
-    Statement& rows = connection.statement(sql().events).add(run_seq, after, limit);
-    const Reset reset(rows);
-    while (rows.row()) {
-      run::Event& event = out.emplace_back();
-      event.run_seq = run_seq;
-      rows.take(event.seq, event.at, type, event.step, event.data);
-      event.type = event_type(type);
-    }
-    return out;
+  if (std::optional<PendingRun> young = ledger_.young(run_seq)) return to_events(std::move(*young), after, limit);
+  return reading(ledger_.show(run_seq), [&](Connection& connection) {
+    return load_events(connection, run_seq, after, limit);
   });
 }
 
 Result<std::vector<UnknownEntry>> SqliteReader::unknowns(const UnknownFilter& filter) {
-  return reading([&](Connection& connection) {
+  return reading(ledger_.show_all(), [&](Connection& connection) {
     std::vector<UnknownEntry> out;
     Statement& rows = connection.statement(filter.open_only ? sql().open_unknowns : sql().all_unknowns);
     const bool from_start = filter.after_since_ms == 0 && filter.after_run_seq == 0;
@@ -226,7 +200,7 @@ Result<std::vector<UnknownEntry>> SqliteReader::unknowns(const UnknownFilter& fi
 }
 
 Result<std::optional<UnknownEntry>> SqliteReader::unknown(std::string_view run_id, std::uint32_t step) {
-  return reading([&](Connection& connection) {
+  return reading(ledger_.show(run_id), [&](Connection& connection) {
     const std::int64_t run_seq = run_seq_of(connection, run_id);
     std::optional<UnknownEntry> entry;
     if (run_seq > 0) entry = load_entry(connection, run_seq, step);
@@ -236,7 +210,7 @@ Result<std::optional<UnknownEntry>> SqliteReader::unknown(std::string_view run_i
 }
 
 Result<std::vector<AuditEntry>> SqliteReader::audit(std::int64_t before_seq, std::uint32_t limit) {
-  return reading([&](Connection& connection) {
+  return reading(Result<void>{}, [&](Connection& connection) {
     std::vector<AuditEntry> out;
     const std::int64_t before = before_seq > 0 ? before_seq : std::numeric_limits<std::int64_t>::max();
     Statement& rows = connection.statement(sql().audit).add(before, limit);
@@ -250,7 +224,7 @@ Result<std::vector<AuditEntry>> SqliteReader::audit(std::int64_t before_seq, std
 }
 
 Result<std::vector<Breaker>> SqliteReader::breakers() {
-  return reading([](Connection& connection) { return load_breakers(connection); });
+  return reading(Result<void>{}, [](Connection& connection) { return load_breakers(connection); });
 }
 
 }  // namespace holdfast::ledger::sqlite

@@ -12,9 +12,12 @@
 
 namespace holdfast::ledger::sqlite {
 
+class SqliteLedger;
+
 class SqliteReader final : public Reader {
  public:
-  SqliteReader(std::string path, std::uint32_t connections, const Tuning& tuning);
+  /// `ledger` must outlive every call.
+  SqliteReader(std::string path, std::uint32_t connections, const Tuning& tuning, SqliteLedger& ledger);
 
   Result<std::optional<run::Run>> run(std::string_view run_id) override;
   Result<std::vector<run::Run>> runs(const RunFilter& filter) override;
@@ -31,10 +34,11 @@ class SqliteReader final : public Reader {
   [[nodiscard]] std::unique_ptr<Connection> acquire();
   void give_back(std::unique_ptr<Connection> connection);
   template <class F>
-  auto reading(F&& read) -> Result<decltype(read(std::declval<Connection&>()))>;
+  auto reading(Result<void> shown, F&& read) -> Result<decltype(read(std::declval<Connection&>()))>;
 
   const std::string path_;
   const Tuning tuning_;
+  SqliteLedger& ledger_;
   std::mutex mutex_;
   std::condition_variable free_one_;
   std::vector<std::unique_ptr<Connection>> free_;

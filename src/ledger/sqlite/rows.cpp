@@ -109,6 +109,7 @@ void add_writing(Sql& s) {
 void add_runs(Sql& s) {
   const std::string columns = joined("seq", kRunFixed, kRunState);
   s.newest_run = "SELECT coalesce(max(seq), 0) FROM runs";
+  s.run_seq = "SELECT seq FROM runs WHERE id = ?";
   s.submission = "SELECT id, submit_digest FROM runs WHERE owner = ? AND submit_key = ?";
   s.run_by_id = select(columns, "FROM runs WHERE id = ?");
   s.run_by_seq = select(columns, "FROM runs WHERE seq = ?");
@@ -189,11 +190,25 @@ void add_pruning(Sql& s) {
       "SELECT length(CAST(result AS BLOB))"
       " + (SELECT coalesce(sum(length(CAST(args AS BLOB)) + length(CAST(result AS BLOB))), 0) FROM steps WHERE run_seq = seq)"
       " + (SELECT coalesce(sum(length(CAST(request_body AS BLOB))), 0) FROM writes WHERE run_seq = seq)"
+      " + (SELECT coalesce(sum(length(packed)), 0) FROM packed_runs WHERE run_seq = seq)"
       " FROM runs WHERE seq = ?";
   s.prune_keys =
       "SELECT s.server, s.tool, w.first_sent_at FROM writes AS w JOIN steps AS s ON s.run_seq = w.run_seq AND s.step = w.step"
       " WHERE w.run_seq = ? AND w.keyed = 1 AND w.first_sent_at IS NOT NULL";
   s.prune_run = "DELETE FROM runs WHERE seq = ? AND settled = 1";
+}
+
+void add_packed(Sql& s) {
+  s.insert_packed = "INSERT INTO packed_runs (run_seq, packed) VALUES (?, ?)";
+  s.packed = "SELECT packed FROM packed_runs WHERE run_seq = ?";
+  s.drop_packed = "DELETE FROM packed_runs WHERE run_seq = ?";
+}
+
+void add_journal(Sql& s) {
+  s.journal = "SELECT slot, chunk FROM journal ORDER BY slot";
+  s.put_chunk = "INSERT OR REPLACE INTO journal (slot, chunk) VALUES (?, ?)";
+  s.folded = "SELECT record FROM journal_folded";
+  s.put_folded = "UPDATE journal_folded SET record = ?";
 }
 
 Sql make_sql() {
@@ -205,6 +220,8 @@ Sql make_sql() {
   add_other_reading(s);
   add_answers(s);
   add_pruning(s);
+  add_packed(s);
+  add_journal(s);
   s.begin_read = "BEGIN";
   s.begin_write = "BEGIN IMMEDIATE";
   s.commit = "COMMIT";

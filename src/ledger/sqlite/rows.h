@@ -62,6 +62,7 @@ struct Sql {
   std::string put_answer, drop_answer;
   // Reading. Columns come in the order of the lists above, after the key where there is one.
   std::string newest_run;                        // seq
+  std::string run_seq;                           // by id
   std::string submission;                        // run id, digest; by owner, key
   std::string run_by_id, run_by_seq, unsettled;  // seq, fixed, state
   std::string list_any, list_unsettled,
@@ -81,6 +82,12 @@ struct Sql {
   std::string prune_bytes;  // of the long texts of a run
   std::string prune_keys;   // server, tool, first_sent_at of keyed writes that were sent
   std::string prune_run;    // its steps, writes, attempts and events go with it
+  // Packed runs and the journal.
+  std::string insert_packed;  // run_seq, packed
+  std::string packed, drop_packed;
+  std::string journal;             // slot, chunk
+  std::string put_chunk;           // slot, chunk
+  std::string folded, put_folded;  // number of the newest record in the tables
   std::string begin_read, begin_write, commit, rollback;
 };
 [[nodiscard]] const Sql& sql();

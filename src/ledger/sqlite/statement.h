@@ -31,6 +31,11 @@ struct OrNull {
 template <class S>
 OrNull(S&) -> OrNull<S>;
 
+/// Bytes that are no text.
+struct Blob {
+  std::string_view bytes;
+};
+
 /// Indices as "0,3,17".
 [[nodiscard]] std::string join_indices(const std::vector<std::uint32_t>& indices);
 [[nodiscard]] std::vector<std::uint32_t> split_indices(std::string_view text);
@@ -90,6 +95,10 @@ class Statement {
   }
   void put(const std::string& text) { put(std::string_view(text)); }
   void put(const char* text) { put(std::string_view(text)); }
+  void put(Blob blob) {
+    if (blob.bytes.size() > std::numeric_limits<int>::max()) fail(SQLITE_TOOBIG);
+    check(sqlite3_bind_blob(statement_, ++parameter_, blob.bytes.data(), static_cast<int>(blob.bytes.size()), SQLITE_STATIC));
+  }
   template <std::integral I>
   void put(I value) {
     check(sqlite3_bind_int64(statement_, ++parameter_, static_cast<std::int64_t>(value)));

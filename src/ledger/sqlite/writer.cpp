@@ -2,11 +2,15 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <set>
+
 #include "core/canary.h"
 #include "core/crash_point.h"
 #include "ledger/sqlite/backup.h"
 #include "ledger/sqlite/insert.h"
 #include "ledger/sqlite/load.h"
+#include "ledger/sqlite/packed.h"
 #include "ledger/sqlite/prune.h"
 #include "ledger/sqlite/rows.h"
 
@@ -45,25 +49,47 @@ SqliteLedger::SqliteLedger(std::string path, Lock lock, const Tuning& tuning)
       path_(std::move(path)),
       tuning_(tuning),
       connection_(path_, Role::writer, tuning.writer_cache_kib, tuning.vfs),
+      journal_(tuning.journal_slots),
       due_at_(tuning.checkpoint_frames) {
   make_durable(connection_);
   if (tuning.max_pages > 0)
     connection_.execute("PRAGMA max_page_count = " + std::to_string(tuning.max_pages));
   sqlite3_wal_hook(connection_.handle(), remember_frames, &frames_);
+  replay();
   next_run_ = connection_.number(sql().newest_run) + 1;
 }
 
+/// One row of the journal, where it has room for the batch; what is rare is written to its tables at once, and then so is all that is pending.
 Result<Committed> SqliteLedger::commit(Batch& batch) {
+  const std::lock_guard lock(mutex_);
   if (broken_) return std::unexpected(*broken_);
   const std::int64_t first_new = next_run_;
+  std::int64_t seq = first_new;
+  for (run::Run* run : batch.new_runs) run->seq = seq++;
   try {
+    std::string record;
+    const bool journaled = to_journal(batch, record) && !canary(Canary::half_a_commit) && !canary(Canary::new_runs_committed_apart);
+    connection_.sync_commits(true);
     connection_.statement(sql().begin_write).run();
-    std::int64_t seq = first_new;
-    for (run::Run* run : batch.new_runs) run->seq = seq++;
-    write(batch, first_new);
+    if (journaled) {
+      check_new(batch, first_new);
+      if (!record.empty()) journal_.write(connection_, record);
+    } else {
+      fold_into_tables({});
+      write_runs(batch, first_new);
+    }
+    write_others(batch);
     crash_point(CrashPoint::in_commit);
     connection_.statement(sql().commit).run();
+    journal_.committed();
     next_run_ = seq;
+    if (!journaled) {
+      pending_.clear();
+      touched_.clear();
+    } else if (!record.empty()) {
+      pending_.absorb(record);
+      touched_.add(batch);
+    }
     return committed();
   } catch (const SQLite::Exception& failure) {
     Error error = failed(failure);
@@ -72,23 +98,53 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
   }
 }
 
+bool SqliteLedger::to_journal(const Batch& batch, std::string& record) const {
+  if (batch.adopt || !batch.prune.empty() || pending_.bytes() >= 2 * tuning_.fold_bytes) return false;
+  record = pending_.encode(batch);
+  return record.empty() || journal_.fits(record.size());
+}
+
+/// What the tables' indexes would refuse when the journal is folded must be refused now.
+void SqliteLedger::check_new(const Batch& batch, std::int64_t first_new) {
+  const auto stored = [&](const run::Run* run) {
+    if (pending_.whole(run->id) || run_seq_of(connection_, run->id) != 0) return true;
+    return !run->submit_key.empty() && submission(run->owner, run->submit_key).has_value();
+  };
+  std::set<std::string_view> ids;
+  std::set<std::pair<std::string_view, std::string_view>> keys;
+  for (const run::Run* run : batch.new_runs) {
+    const bool again = !ids.insert(run->id).second || (!run->submit_key.empty() && !keys.emplace(run->owner, run->submit_key).second);
+    if (again || stored(run)) throw SQLite::Exception("a run's id or submit key is taken", SQLITE_CONSTRAINT);
+  }
+  const std::int64_t end = first_new + static_cast<std::int64_t>(batch.new_runs.size());
+  const auto known = [&](const run::Run* run) {
+    if (run->seq < 1 || run->seq >= end) throw SQLite::Exception("ledger and memory disagree: no such row", SQLITE_CORRUPT);
+  };
+  std::ranges::for_each(batch.runs, known);
+  for (const auto& of : batch.new_steps) known(of.run);
+  for (const auto& of : batch.steps) known(of.run);
+  for (const auto& [run, attempt] : batch.attempts) known(run);
+  for (const auto& [run, event] : batch.events) known(run);
+}
+
 /// A new run's rows hold its newest state already, so that changes of it in the same batch have nothing to
 /// add.
-void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
+void SqliteLedger::write_runs(const Batch& batch, std::int64_t first_new) {
   const std::int64_t end_new = first_new + static_cast<std::int64_t>(batch.new_runs.size());
   const auto stored_before = [&](const run::Run* run) { return run->seq < first_new || run->seq >= end_new; };
-  if (batch.probe) {
-    // Setting the version to what it is writes the first page, and changes nothing.
-    const std::int64_t version = connection_.number("PRAGMA user_version");
-    connection_.execute("PRAGMA user_version = " + std::to_string(version));
-  }
-  if (batch.adopt) connection_.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
   for (const run::Run* run : batch.new_runs) {
     insert_run(connection_, *run);
     if (!canary(Canary::new_runs_committed_apart)) continue;
     connection_.statement(sql().commit).run();
     connection_.statement(sql().begin_write).run();
   }
+  const auto as_rows = [&](const run::Run* run) {
+    if (stored_before(run)) lay_out(connection_, run->seq);
+  };
+  std::ranges::for_each(batch.runs, as_rows);
+  for (const auto& of : batch.steps) as_rows(of.run);
+  for (const auto& [run, attempt] : batch.attempts) as_rows(run);
+  for (const auto& [run, event] : batch.events) as_rows(run);
   for (const auto& [run, step] : batch.new_steps) {
     if (stored_before(run)) insert_step(connection_, *run, step);
   }
@@ -102,8 +158,17 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
     connection_.statement(sql().commit).run();
     connection_.statement(sql().begin_write).run();
   }
-  for (const auto& [run, attempt] : batch.attempts) put_attempt(connection_, *run, attempt);
-  for (const auto& [run, event] : batch.events) insert_event(connection_, *run, event);
+  for (const auto& [run, attempt] : batch.attempts) put_attempt(connection_, run->seq, attempt, run->last_event);
+  for (const auto& [run, event] : batch.events) insert_event(connection_, run->seq, event);
+}
+
+void SqliteLedger::write_others(const Batch& batch) {
+  if (batch.probe) {
+    // Setting the version to what it is writes the first page, and changes nothing.
+    const std::int64_t version = connection_.number("PRAGMA user_version");
+    connection_.execute("PRAGMA user_version = " + std::to_string(version));
+  }
+  if (batch.adopt) connection_.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
   for (const Breaker& breaker : batch.breakers) put_breaker(connection_, breaker);
   for (const RateGate& gate : batch.gates) put_gate(connection_, gate);
   if (!batch.answers.empty()) {
@@ -116,9 +181,18 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   for (const std::int64_t seq : batch.prune) connection_.statement(sql().prune_run).add(seq).run();
 }
 
+/// One look into the index for each open run.
+Instant SqliteLedger::newest() {
+  const std::lock_guard lock(mutex_);
+  return Instant{connection_.number(
+      "SELECT coalesce(max((SELECT at FROM events WHERE run_seq = runs.seq ORDER BY seq DESC LIMIT 1)), 0) "
+      "FROM runs INDEXED BY runs_unsettled WHERE settled = 0")};
+}
+
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
   Error error = to_error(path_, failure, connection_.handle());
   roll_back();
+  journal_.rolled_back();
   answers_.reset();
   if (sqlite3_get_autocommit(connection_.handle()) == 0) {
     error = Error{"storage_broken", error.message + "; and the transaction cannot be rolled back", {}};
@@ -150,6 +224,8 @@ auto SqliteLedger::reading(F&& read) -> Result<decltype(read())> {
 }
 
 Result<Ledger::Open> SqliteLedger::load_open() {
+  const std::lock_guard lock(mutex_);
+  if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
   return reading([this] {
     Open open;
     Statement& rows = connection_.statement(sql().unsettled);
@@ -160,7 +236,8 @@ Result<Ledger::Open> SqliteLedger::load_open() {
       load_steps(connection_, run, &open.in_flight);
     }
     if (connection_.number("PRAGMA application_id") == kBackupId)
-      open.restored = Instant{connection_.number("SELECT coalesce(max(at), 0) FROM events")};
+      open.restored = Instant{connection_.number(
+          "SELECT max((SELECT coalesce(max(at), 0) FROM events), (SELECT coalesce(max(finished_at), 0) FROM runs))")};
     open.breakers = load_breakers(connection_);
     open.gates = load_gates(connection_);
     open.latencies = load_latencies(connection_);
@@ -169,47 +246,62 @@ Result<Ledger::Open> SqliteLedger::load_open() {
 }
 
 Result<std::optional<run::Run>> SqliteLedger::load(std::string_view run_id) {
+  const std::lock_guard lock(mutex_);
+  if (const PendingRun* found = pending_.whole(run_id)) return to_run(*found);
+  if (touched_.has(run_id))
+    if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
   return reading([&] { return load_run(connection_, run_id); });
+}
+
+std::optional<Ledger::Submission> SqliteLedger::submission(std::string_view owner, std::string_view key) {
+  if (const Submission* found = pending_.submission(owner, key)) return *found;
+  std::optional<Submission> found;
+  Statement& rows = connection_.statement(sql().submission).add(owner, key);
+  const Reset reset(rows);
+  if (rows.row()) {
+    found.emplace();
+    rows.take(found->run_id, found->digest);
+  }
+  return found;
 }
 
 Result<std::optional<Ledger::Submission>> SqliteLedger::find_submission(std::string_view owner,
                                                                         std::string_view key) {
-  return reading([&] {
-    std::optional<Submission> found;
-    Statement& rows = connection_.statement(sql().submission).add(owner, key);
-    const Reset reset(rows);
-    if (rows.row()) {
-      found.emplace();
-      rows.take(found->run_id, found->digest);
-    }
-    return found;
-  });
+  const std::lock_guard lock(mutex_);
+  return reading([&] { return submission(owner, key); });
 }
 
 Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_seq, std::uint32_t step,
                                                                std::uint32_t n) {
-  return reading([&] {
-    std::optional<run::Attempt> found;
-    Statement& rows = connection_.statement(sql().attempt).add(run_seq, step, n);
-    const Reset reset(rows);
-    if (rows.row()) take_attempt(rows, run_seq, found.emplace());
-    return found;
-  });
+  const std::lock_guard lock(mutex_);
+  if (const PendingRun* found = pending_.whole(run_seq)) return to_attempt(*found, step, n);
+  if (touched_.has(run_seq))
+    if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
+  return reading([&] { return load_attempt(connection_, run_seq, step, n); });
 }
 
 Result<std::optional<CachedAnswer>> SqliteLedger::find_answer(std::string_view server, std::string_view tool,
                                                               std::string_view arguments) {
+  const std::lock_guard lock(mutex_);
   return reading([&] { return load_answer(connection_, server, tool, arguments); });
 }
 
 Result<Ledger::PruneSlice> SqliteLedger::prunable(Instant ended_before, std::int64_t after_seq,
                                                   std::uint32_t most) {
+  const std::lock_guard lock(mutex_);
+  if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
   return reading([&] { return prune_slice(connection_, next_run_ - 1, ended_before, after_seq, most); });
 }
 
 /// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind.
 /// When that has not happened for long, wait a moment for the readers.
 void SqliteLedger::checkpoint_if_due() {
+  const std::lock_guard lock(mutex_);
+  if (journal_.used() >= tuning_.fold_slots || pending_.bytes() >= tuning_.fold_bytes) {
+    const Result<void> folded = fold(true);
+    if (!folded && !fold_failing_) spdlog::error("the journal can't be folded: {}", folded.error().message);
+    fold_failing_ = !folded;
+  }
   if (frames_ < frames_at_checkpoint_) {  // started anew since
     frames_at_checkpoint_ = 0;
     due_at_ = tuning_.checkpoint_frames;
@@ -266,6 +358,7 @@ std::uint64_t SqliteLedger::wal_bytes() const {
 }
 
 Result<void> SqliteLedger::backup(const std::string& path) {
+  if (const Result<void> shown = show_all(); !shown) return shown;
   return copy_database(path_, path);
 }
 

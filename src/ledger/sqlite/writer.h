@@ -1,15 +1,21 @@
 #pragma once
 // The one connection that writes and checkpoints.
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "holdfast/ledger/ledger.h"
 #include "ledger/sqlite/answers.h"
 #include "ledger/sqlite/connection.h"
 #include "ledger/sqlite/file.h"
+#include "ledger/sqlite/journal.h"
 #include "ledger/sqlite/open.h"
+#include "ledger/sqlite/pending.h"
+#include "ledger/sqlite/touched.h"
 
 namespace holdfast::ledger::sqlite {
 
@@ -32,8 +38,29 @@ class SqliteLedger final : public Ledger {
   std::uint64_t wal_bytes() const override;
   Result<void> backup(const std::string& path) override;
 
+  /// Of the newest event of a run that is not settled; Instant{} without one. Before anything is committed.
+  [[nodiscard]] Instant newest();
+
+  // For readers, on any thread: brings what was committed before the call into the tables. Fails as a commit does; nothing is lost by that.
+  [[nodiscard]] Result<void> show_all();
+  /// Where the tables can't be written: `read` sees what is pending in a transaction that is then taken back.
+  [[nodiscard]] Result<void> look(const std::function<void(Connection&)>& read);
+  /// A run that was accepted so lately that it is whole in memory: nothing has to be brought anywhere for who reads it.
+  [[nodiscard]] std::optional<PendingRun> young(std::string_view run_id);
+  [[nodiscard]] std::optional<PendingRun> young(std::int64_t run_seq);
+  [[nodiscard]] Result<void> show(std::int64_t run_seq);
+  [[nodiscard]] Result<void> show(std::string_view run_id);
+
  private:
-  void write(const Batch& batch, std::int64_t first_new);
+  [[nodiscard]] bool to_journal(const Batch& batch, std::string& record) const;
+  void check_new(const Batch& batch, std::int64_t first_new);
+  void write_runs(const Batch& batch, std::int64_t first_new);
+  void write_others(const Batch& batch);
+  [[nodiscard]] std::optional<Submission> submission(std::string_view owner, std::string_view key);
+  void replay();
+  void fold_into_tables(std::span<const std::int64_t> carried);
+  [[nodiscard]] Result<void> fold(bool carrying);
+  [[nodiscard]] std::vector<std::int64_t> to_carry() const;
   [[nodiscard]] Error failed(const SQLite::Exception& failure);
   void roll_back();
   void checkpoint(int mode);
@@ -42,15 +69,20 @@ class SqliteLedger final : public Ledger {
   template <class F>
   auto reading(F&& read) -> Result<decltype(read())>;
 
+  std::mutex mutex_;  // a reader may fold: everything below is its holder's
+  Touched touched_;
   Lock lock_;  // released last
   std::string path_;
   Tuning tuning_;
   Connection connection_;
+  Journal journal_;
+  Pending pending_;
   std::int64_t next_run_ = 1;
   std::uint64_t frames_ = 0;  // in the WAL after the last commit
   std::uint64_t frames_at_checkpoint_ = 0;
   std::uint64_t due_at_ = 0;  // frames at which the next checkpoint is tried
   bool checkpoint_failing_ = false;
+  bool fold_failing_ = false;
   std::optional<AnswersKept> answers_;  // unknown until the first is put, and after a commit that failed
   std::optional<std::chrono::steady_clock::time_point> wal_alarmed_;  // the last line about a WAL that is too large
   std::optional<Error> broken_;  // set for good by what only a restart can mend

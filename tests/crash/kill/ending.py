@@ -28,7 +28,7 @@ def come_to_rest(world, clients, operator, start):
     code = world.product.terminate()
     if code != 0:
         world.problem(f"SIGTERM at the end: exit {code}")
-    return oracles.judge(world, oracles.Ledger(world.folder), settled_now=True)
+    return oracles.judge(world, oracles.Ledger(world.folder, world.product.binary), settled_now=True)
 
 
 def still_open(world):

@@ -21,7 +21,7 @@ from world import World  # noqa: E402
 
 # Where to die, and how late at most: passings are drawn up to this number, small ones more often.
 POINTS = {"loaded": 1, "before_commit": 60, "in_commit": 60, "committed": 60, "submit_committed": 20, "command_committed": 30, "answered": 40, "settled": 20,
-          "checkpoint_begun": 1, "checkpoint_done": 1, "connected": 60, "half_head": 60, "request_sent": 60, "frame_sent": 10, "answer_read": 60,
+          "folding": 3, "folded": 3, "checkpoint_begun": 1, "checkpoint_done": 1, "connected": 60, "half_head": 60, "request_sent": 60, "frame_sent": 10, "answer_read": 60,
           "before_absorb": 60, "backup_copied": 1, "draining": 1, "drained": 1}
 CLIENTS = 5
 PATIENCE = 2.0        # seconds until a point that is not reached becomes a random instant

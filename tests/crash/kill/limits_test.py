@@ -5,7 +5,6 @@ import os
 import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ending  # noqa: E402
 import load  # noqa: E402
+from rows import rows_of  # noqa: E402
 from world import World  # noqa: E402
 
 BINARY = None
@@ -124,11 +124,11 @@ class Starved(unittest.TestCase):
         self.finish()
 
     def starved(self):
-        ledger = sqlite3.connect(f"file:{self.folder}/holdfast.db?mode=ro", uri=True)
         try:
-            return ledger.execute("SELECT count(*) FROM attempts WHERE rule = 'A5'").fetchone()[0]
-        finally:
-            ledger.close()
+            with rows_of(f"{self.folder}/holdfast.db", self.world.product.binary) as ledger:
+                return ledger.execute("SELECT count(*) FROM attempts WHERE rule = 'A5'").fetchone()[0]
+        except subprocess.CalledProcessError:
+            return 0  # copied while the product wrote: asked again
 
     def test_a_second_process_on_the_same_file(self):
         self.begin()
@@ -189,13 +189,9 @@ class Starved(unittest.TestCase):
     def effects(self):
         return collections.Counter((fact["tool"], fact["m"]) for fact in self.world.facts() if fact["what"] == "effect")
 
-    @staticmethod
-    def open_in(path):
-        ledger = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
-        try:
+    def open_in(self, path):
+        with rows_of(path, self.world.product.binary) as ledger:
             return {row[0] for row in ledger.execute("SELECT id FROM runs WHERE settled = 0")}
-        finally:
-            ledger.close()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """What must hold after all kills, read from the ledger's file, the recorder's log and the clients' acknowledgements: three witnesses."""
 import collections
 import os
-import sqlite3
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from rows import rows_of  # noqa: E402
 
 PLAIN = ("plain", "post", "append")
 WRITES = PLAIN + ("keyed", "checked")
@@ -9,23 +12,21 @@ HARMLESS = ("not_sent", "refused")
 
 
 class Ledger:
-    """The file as it lies there, opened read-only once the product is down."""
+    """The file as it lies there once the product is down."""
 
-    def __init__(self, folder):
-        database = sqlite3.connect(f"file:{os.path.join(folder, 'holdfast.db')}?mode=ro", uri=True)
-        database.row_factory = sqlite3.Row
-        self.integrity = database.execute("PRAGMA integrity_check").fetchone()[0]
-        self.runs = {row["seq"]: dict(row) for row in database.execute("SELECT * FROM runs")}
-        self.steps = {(row["run_seq"], row["step"]): dict(row) for row in database.execute("SELECT * FROM steps")}
-        self.writes = {(row["run_seq"], row["step"]): dict(row) for row in database.execute("SELECT * FROM writes")}
-        self.attempts = collections.defaultdict(list)
-        for row in database.execute("SELECT * FROM attempts ORDER BY run_seq, step, n"):
-            self.attempts[row["run_seq"], row["step"]].append(dict(row))
-        self.events = collections.defaultdict(list)
-        for row in database.execute("SELECT run_seq, seq, type FROM events ORDER BY run_seq, seq"):
-            self.events[row["run_seq"]].append((row["seq"], row["type"]))
-        self.ordered = collections.Counter(row["subject"] for row in database.execute("SELECT subject FROM audit WHERE action = 'resolve.not_landed'"))
-        database.close()
+    def __init__(self, folder, binary):
+        with rows_of(os.path.join(folder, "holdfast.db"), binary) as database:
+            self.integrity = database.execute("PRAGMA integrity_check").fetchone()[0]
+            self.runs = {row["seq"]: dict(row) for row in database.execute("SELECT * FROM runs")}
+            self.steps = {(row["run_seq"], row["step"]): dict(row) for row in database.execute("SELECT * FROM steps")}
+            self.writes = {(row["run_seq"], row["step"]): dict(row) for row in database.execute("SELECT * FROM writes")}
+            self.attempts = collections.defaultdict(list)
+            for row in database.execute("SELECT * FROM attempts ORDER BY run_seq, step, n"):
+                self.attempts[row["run_seq"], row["step"]].append(dict(row))
+            self.events = collections.defaultdict(list)
+            for row in database.execute("SELECT run_seq, seq, type FROM events ORDER BY run_seq, seq"):
+                self.events[row["run_seq"]].append((row["seq"], row["type"]))
+            self.ordered = collections.Counter(row["subject"] for row in database.execute("SELECT subject FROM audit WHERE action = 'resolve.not_landed'"))
 
     def marker(self, place):
         return f"{self.runs[place[0]]['name']}/{self.steps[place]['id']}"

@@ -5,6 +5,7 @@
 
 #include "ledger/sqlite/migrate.h"
 #include "power_cut/allocations.h"
+#include "power_cut/oracles.h"
 #include "support/sim_vfs.h"
 
 namespace holdfast::sweep {
@@ -55,6 +56,7 @@ std::string older_image(const std::string& image, std::uint32_t version) {
   sim::Disk today(1), then(1);
   sim::Vfs today_vfs(today), then_vfs(then);
   today.put(sim::kDatabase, image);
+  as_rows(today_vfs, {});
   then.put(sim::kDatabase);
   {
     ledger::sqlite::Connection connection(sim::kDatabase, ledger::sqlite::Role::writer, 1024, then_vfs.name());

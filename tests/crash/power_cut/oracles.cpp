@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include "ledger/sqlite/packed.h"
 #include "power_cut/allocations.h"
 
 namespace holdfast::sweep {
@@ -98,9 +99,18 @@ void sends(const World& world, const Look& db) {
 
 }  // namespace
 
+void as_rows(sim::Vfs& vfs, const ledger::sqlite::Tuning& tuning) {
+  if (const auto opened = sim::open_ledger(vfs, tuning); !opened) FAIL("the ledger can't be opened: " << opened.error().message);
+  ledger::sqlite::Connection connection(sim::kDatabase, ledger::sqlite::Role::writer, 1024, vfs.name());
+  ledger::sqlite::lay_out_all(connection);
+}
+
 void check(World& world) {
   const Allocations::Own own;
-  const Look db(world.vfs.name());
+  const auto copy = world.disk.after_power_cut(7, sim::every(sim::Fate::applied));
+  sim::Vfs vfs(*copy);
+  as_rows(vfs, world.tuning);
+  const Look db(vfs.name());
   sound(db);
   promises(world, db);
   sends(world, db);
@@ -112,8 +122,7 @@ void check_send(World& world, const std::string& marker) {
   for (const sim::Fate fate : {sim::Fate::dropped, sim::Fate::torn}) {
     const auto found = world.disk.after_power_cut(7, sim::every(fate));
     sim::Vfs vfs(*found);
-    const auto opened = sim::open_ledger(vfs, world.tuning);
-    if (!opened) FAIL("after a power cut at a send: " << opened.error().message);
+    as_rows(vfs, world.tuning);
     const Look db(vfs.name());
     const auto rows = db.number("SELECT count(*) FROM runs r JOIN steps s ON s.run_seq = r.seq JOIN attempts a ON a.run_seq = r.seq AND a.step = s.step "
                                 "WHERE r.submit_key || '/' || s.id = '" + marker + "' AND a.delivery <> 'not_sent'");

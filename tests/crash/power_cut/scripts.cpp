@@ -82,6 +82,10 @@ const std::vector<Script>& scripts() {
         answer("c/s0", lost()), sleep(70'000), submit("z", {"read"}), answer("z/s0"), sleep(2'000)},
        false, false, 1024, 4096, Duration{60'000}},
       {"checkpoints", many_runs(6), false, false, 8, 40},
+      {"runs that fold, pack and change again",
+       {submit("a", {"plain"}), submit("b", {"keyed", "read"}), answer("a/s0"), answer("b/s0"), [](World& w) { w.list(); }, answer("b/s1"),
+        submit("c", {"plain", "plain"}), answer("c/s0", lost()), [](World& w) { w.list(); }, [](World& w) { w.late("c/s0"); }, answer("c/s1"),
+        submit("d", {"read"}), answer("d/s0"), [](World& w) { w.list(); }}},
       {"a restored backup is adopted", {sleep(500), submit("z", {"read"}), answer("z/s0")}, false, true},
   };
   return all;

@@ -276,6 +276,12 @@ void World::sleep(Duration span) {
   }
 }
 
+void World::list() {
+  const auto found = life_->opened.reader->runs({.limit = 200});
+  if (!disk.running() || (!found && found.error().code == "storage_broken")) throw Died{};
+  if (found && found->size() < runs.size()) FAIL("a reader does not see what was acknowledged");
+}
+
 void World::kill() {
   life_.reset();
   disk.kill();

@@ -76,6 +76,7 @@ class World {
   void answer(const std::string& marker, const Evidence& evidence);
   void late(const std::string& marker);  // of the call that was answered last
   void sleep(Duration span);
+  void list();  // as a reader does: it wants to see all that was committed
   void kill();  // the process, not the power
 
   // --- the harness ---
