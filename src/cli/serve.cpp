@@ -16,6 +16,7 @@
 #include "cli/log.h"
 #include "cli/reload.h"
 #include "cli/signals.h"
+#include "cli/startup_memory.h"
 #include "cli/transports.h"
 #include "core/crash_point.h"
 #include "holdfast/engine/engine.h"
@@ -200,6 +201,7 @@ int serve(const ServeOptions& options, const Io& io) {
     return fail(io.err, ready.error(), kFailed);
   }
   io.out << *ready << std::endl;
+  release_startup_memory();
   wait_for_stop([&] { reload(process, options.config, io); });
   spdlog::info("stopping");
   stop(process);
