@@ -21,8 +21,9 @@ constexpr Duration kLongestCommit{30'000};
 /// An answer on its way from the engine's thread to the handler's next run.
 template <class T>
 struct Later {
-  explicit Later(Instant until_) : until(until_) {}
+  Later(Instant until_, std::string topic_) : until(until_), topic(std::move(topic_)) {}
   const Instant until;  // the client is kept waiting no longer
+  const std::string topic;
   std::mutex mutex;
   std::optional<Result<T>> value;
 };
@@ -33,7 +34,7 @@ template <class T, class Post>
                                                   Post&& post) {
   static std::atomic<std::uint64_t> next{1};
   const std::string topic = "answer " + std::to_string(next.fetch_add(1, std::memory_order_relaxed));
-  auto later = std::make_shared<Later<T>>(now + kLongestCommit);
+  auto later = std::make_shared<Later<T>>(now + kLongestCommit, topic);
   if (request.state) *request.state = later;
   request.watch(topic);
   post([later, topic, &server](Result<T> value) {
@@ -64,6 +65,7 @@ template <class T, class Look>
 template <class T, class Render>
 [[nodiscard]] http::Outcome answer_or_park(const http::Request& request, Later<T>& later, Render&& render) {
   std::optional<Result<T>> value;
+  request.watch(later.topic);  // a request that ran again for nothing, by a wake that came late, watches no topic any more
   {
     const std::lock_guard lock(later.mutex);
     value = std::move(later.value);

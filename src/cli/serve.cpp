@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <future>
 #include <ostream>
+#include <thread>
 
 #include "api/auth.h"
 #include "api/engine_commands.h"
@@ -37,6 +39,11 @@ void return_large_blocks() {
   mallopt(M_MMAP_THRESHOLD, kLargeBlock);
   mallopt(M_TRIM_THRESHOLD, 2 * kLargeBlock);
   mallopt(M_ARENA_MAX, kArenas);
+}
+
+/// Each reader at work may hold a row of the largest result: more of them than there are processors cost memory and no time.
+std::uint32_t readers() {
+  return std::clamp(std::thread::hardware_concurrency(), 2U, 4U);
 }
 
 int fail(std::ostream& err, const Error& error, int code) {
@@ -189,7 +196,7 @@ int serve(const ServeOptions& options, const Io& io) {
   auto config = tools::load_config(options.config, io.env);
   if (!config) return fail(io.err, config.error(), kBadInput);
   start_log(config->secrets);
-  auto opened = ledger::open_sqlite(ledger::Options{.path = config->database});
+  auto opened = ledger::open_sqlite(ledger::Options{.path = config->database, .readers = readers()});
   if (!opened) return fail(io.err, opened.error(), kFailed);
   if (const Instant wall = SystemClock().now(); wall < opened->newest)
     spdlog::warn("the wall clock reads {}, earlier than what the ledger has seen of its open runs: time goes on from {}",

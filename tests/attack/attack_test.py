@@ -30,6 +30,7 @@ def prepare(front, faults):
     assert state["status"] == "succeeded", state["status"]
     front.watch(f"/v1/runs/{front.run}")
     warm_up(front)
+    front.at_rest = front.descriptors()
 
 
 def warm_up(front):

@@ -170,6 +170,7 @@ def body_before_token(front):
 
 def long_polls(front):
     """1,000 long polls are open and hold no thread; those that hang up are forgotten."""
+    until(lambda: front.descriptors() <= front.at_rest + 12, "the end of the attack before", 15)
     before = front.descriptors()
     socks = []
     for _ in range(1000):
