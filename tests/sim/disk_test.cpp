@@ -84,6 +84,50 @@ TEST_CASE("a torn write leaves whole sectors, a garbled one bytes that nobody wr
   CHECK(garbled);
 }
 
+TEST_CASE("whatever is written, cut off and synced, a power cut finds what was synced, and what was pending when all of it is applied") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::unique_ptr<Random> random = seeded_random(seed);
+    Disk disk(seed);
+    disk.put("a", "as it was");
+    auto file = disk.find("a");
+    std::string durable = "as it was", live = durable;
+    for (int i = 0; i < 40; ++i) {
+      const auto at = static_cast<std::uint64_t>(random->up_to(30));
+      switch (random->up_to(5)) {
+        case 0:
+          disk.sync(*file);
+          durable = live;
+          break;
+        case 1:
+          disk.truncate(*file, at);
+          live.resize(at, '\0');
+          break;
+        default: {
+          const std::string bytes(static_cast<std::size_t>(random->up_to(12)), static_cast<char>('a' + random->up_to(25)));
+          disk.write(*file, bytes, at);
+          if (bytes.empty()) break;
+          if (live.size() < at + bytes.size()) live.resize(at + bytes.size(), '\0');
+          live.replace(at, bytes.size(), bytes);
+        }
+      }
+      REQUIRE(disk.content("a") == live);
+      REQUIRE(disk.after_power_cut(seed, every(Fate::dropped))->content("a") == durable);
+      REQUIRE(disk.after_power_cut(seed, every(Fate::applied))->content("a") == live);
+    }
+  }
+}
+
+TEST_CASE("a disk and the one that a power cut would leave of it do not see each other's writes") {
+  Disk disk(1);
+  disk.put("a", "0000");
+  const auto other = disk.after_power_cut(1, every(Fate::applied));
+  other->write(*other->find("a"), "11", 0);
+  CHECK(disk.content("a") == "0000");
+  disk.write(*disk.find("a"), "22", 2);
+  CHECK(other->content("a") == "1100");
+  CHECK(disk.content("a") == "0022");
+}
+
 TEST_CASE("a failed sync may lose what it was to save, for good") {
   bool lost = false;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

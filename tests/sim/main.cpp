@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/canary.h"
+#include "sim/pools.h"
 #include "sim/simulation.h"
 
 namespace {
@@ -187,6 +188,10 @@ int main(int count, char** words) {
     return 2;
   }
   spdlog::set_level(spdlog::level::off);
+  // There are no threads here, and nobody asks SQLite what it holds.
+  sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  use_pools_for_sqlite();
   // Each seed frees megabytes that the next one wants again.
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   mallopt(M_MMAP_THRESHOLD, 512 << 20);

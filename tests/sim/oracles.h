@@ -31,6 +31,9 @@ class Oracles {
   /// A new life has read the disk: it must be what was acknowledged, with the commit in doubt whole or absent.
   void recovered(ledger::Reader& reader);
 
+  /// `most` open runs from this one on are what was acknowledged; returns how many there were.
+  std::uint64_t survive(ledger::Reader& reader, const std::string& from, std::uint64_t most) const;
+
   // --- from the transport's border ---
   void starting(const tools::Call& call, Op& op, Instant engine_now);
   /// A probe that is no step's call: it has no row.

@@ -54,6 +54,7 @@ class Simulation {
   std::unique_ptr<Life> life_;
   std::vector<std::unique_ptr<Life>> past_;  // events still name them
   std::optional<Instant> next_turn_;
+  Instant committed_at_{};  // the last turn's batch, on a disk that takes its time
   Duration wall_offset_{0};
   bool healed_ = false;
   std::uint64_t steps_ = 0;

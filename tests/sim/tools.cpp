@@ -99,6 +99,30 @@ Tool* Town::find(std::string_view server, std::string_view name) const {
   return nullptr;
 }
 
+namespace {
+
+/// A stream of its own: how the disk is used decides nothing about the rest of the world.
+void draw_storage(std::uint64_t seed, Swarm& swarm) {
+  Dice dice(seed, "storage");
+  swarm.checkpoint_frames = static_cast<std::uint64_t>(dice.chance(300) ? 1'024 : dice.between(64, 1'024));
+}
+
+/// Some worlds are crowded: many more runs, long plans, and a disk so slow that each commit carries the boundaries
+/// of many runs. As under real load; the others look at what happens one event at a time.
+void draw_crowd(std::uint64_t seed, Swarm& swarm) {
+  Dice dice(seed, "crowd");
+  if (!dice.chance(80)) return;
+  swarm.runs = static_cast<int>(dice.between(300, 1'500));
+  swarm.longest_plan = static_cast<int>(dice.between(2, 20));
+  swarm.chaos = dice.span(1'000, 6'000);
+  swarm.commit_ms = static_cast<int>(dice.between(10, 200));
+  swarm.inbox = 1'000;
+  swarm.roomy = dice.chance(800);
+  swarm.proof = (swarm.proof + 3) / 4;  // an image of a large disk holds more, and costs more
+}
+
+}  // namespace
+
 Swarm draw_swarm(std::uint64_t seed) {
   Dice dice(seed, "swarm");
   Swarm swarm;
@@ -124,9 +148,11 @@ Swarm draw_swarm(std::uint64_t seed) {
   swarm.lingering = maybe(600);
   swarm.latency_ms = static_cast<int>(dice.between(1, 400));
   swarm.batching_ms = static_cast<int>(dice.chance(300) ? dice.between(0, 5) : dice.between(20, 250));
-  swarm.proof = static_cast<int>(dice.between(0, 60));
+  swarm.proof = static_cast<int>(dice.between(0, 60)) / 2;
   swarm.inbox = dice.chance(150) ? static_cast<std::size_t>(dice.between(1, 4)) : 1'000;
   swarm.longest_deadline = dice.span(2'000, 120'000);
+  draw_storage(seed, swarm);
+  draw_crowd(seed, swarm);
   return swarm;
 }
 
@@ -134,7 +160,7 @@ Town build_town(std::uint64_t seed, const Swarm& swarm) {
   Dice dice(seed, "town");
   Town town;
   auto config = std::make_shared<tools::Config>();
-  config->limits.concurrent_calls = static_cast<std::uint32_t>(dice.chance(200) ? dice.between(1, 4) : 256);
+  config->limits.concurrent_calls = static_cast<std::uint32_t>(dice.chance(200) ? dice.between(1, 4) * (swarm.roomy ? 32 : 1) : 256);
   const int servers = static_cast<int>(dice.between(1, 3));
   for (int s = 0; s < servers; ++s) {
     tools::ServerConfig server;
@@ -143,7 +169,7 @@ Town build_town(std::uint64_t seed, const Swarm& swarm) {
     server.transport =
         dice.chance(500) ? tools::ServerConfig::Transport::http : tools::ServerConfig::Transport::mcp_http;
     server.headers.emplace_back("Authorization", kSecret);
-    server.max_in_flight = static_cast<std::uint32_t>(dice.chance(400) ? dice.between(1, 3) : 0);
+    server.max_in_flight = static_cast<std::uint32_t>(dice.chance(400) ? dice.between(1, 3) : 0) * (swarm.roomy ? 32 : 1);
     server.breaker = draw_breaker(dice);
     const int count = static_cast<int>(dice.between(1, 4));
     for (int t = 0; t < count; ++t) {

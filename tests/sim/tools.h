@@ -56,8 +56,11 @@ struct Swarm {
   int lingering = 0;
   int latency_ms = 20;
   int batching_ms = 2;          // how long events may gather before a turn
-  int proof = 0;                // per ten thousand sends: is the row there after a power cut now?
+  int commit_ms = 0;            // how long a commit keeps the next turn waiting: so much rides in one
+  bool roomy = false;           // servers take many calls at once, where they count them at all
+  int proof = 0;                // per ten thousand sends: are the rows there after a power cut now?
   std::size_t inbox = 1'000;
+  std::uint64_t checkpoint_frames = 1'024;  // pages in the log beyond which they go into the database
   Duration longest_deadline{60'000};
 };
 

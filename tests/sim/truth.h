@@ -61,7 +61,7 @@ class Truth {
  public:
   Op& op(const std::string& name) { return ops_.at(name); }
   [[nodiscard]] Op* find(std::string_view name) {
-    const auto it = ops_.find(std::string(name));
+    const auto it = ops_.find(name);
     return it == ops_.end() ? nullptr : &it->second;
   }
   Op& add(const std::string& name, Tool* tool) {
@@ -70,7 +70,6 @@ class Truth {
     op.tool = tool;
     return op;
   }
-  [[nodiscard]] std::unordered_map<std::string, Op>& all() { return ops_; }
   /// The op that arguments name; empty when they name none.
   [[nodiscard]] static std::string_view name_in(std::string_view json) {
     const std::size_t at = json.find("\"op\":\"");
@@ -80,7 +79,11 @@ class Truth {
   }
 
  private:
-  std::unordered_map<std::string, Op> ops_;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
+  };
+  std::unordered_map<std::string, Op, Hash, std::equal_to<>> ops_;
 };
 
 /// One submission, with what its client was told.

@@ -1,6 +1,7 @@
 #include "support/sim_disk.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace holdfast::sim {
@@ -8,6 +9,7 @@ namespace holdfast::sim {
 namespace {
 
 void put_at(std::string& to, std::string_view bytes, std::uint64_t offset) {
+  if (bytes.empty()) return;
   const std::uint64_t end = offset + bytes.size();
   if (to.capacity() < end) to.reserve(std::max<std::size_t>(end, to.capacity() * 2));
   if (to.size() == offset) {
@@ -19,6 +21,13 @@ void put_at(std::string& to, std::string_view bytes, std::uint64_t offset) {
 }
 
 std::uint64_t mix(std::uint64_t hash, std::string_view bytes) {
+  std::uint64_t word = 0;
+  while (bytes.size() >= sizeof word) {
+    std::memcpy(&word, bytes.data(), sizeof word);
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15;
+    hash ^= hash >> 32;
+    bytes.remove_prefix(sizeof word);
+  }
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
 }
@@ -36,20 +45,19 @@ Disk::Disk(std::uint64_t seed) : random_(seeded_random(seed)) {
 void Disk::put(const std::string& name, std::string bytes) {
   auto file = std::make_shared<Inode>();
   file->name = name;
-  file->live = bytes;
-  file->durable = std::move(bytes);
+  file->live = std::move(bytes);
   names_[name] = file;
   durable_names_[name] = file;
 }
 
 std::string Disk::content(const std::string& name) const {
   const auto file = find(name);
-  return file ? file->live : std::string{};
+  return file ? *file->live : std::string{};
 }
 
 std::uint64_t Disk::size(const std::string& name) const {
   const auto it = names_.find(name);
-  return it == names_.end() ? 0 : it->second->live.size();
+  return it == names_.end() ? 0 : it->second->live->size();
 }
 
 bool Disk::synced(const std::string& name) const {
@@ -61,7 +69,7 @@ bool Disk::synced(const std::string& name) const {
 
 std::uint64_t Disk::digest() const {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const auto& [name, file] : names_) hash = mix(mix(mix(hash, name), "="), file->live);
+  for (const auto& [name, file] : names_) hash = mix(mix(mix(hash, name), "="), *file->live);
   return hash;
 }
 
@@ -77,6 +85,7 @@ std::unique_ptr<Disk> Disk::after_power_cut(std::uint64_t seed, const Fates& fat
         twin->live = file->live;
         twin->durable = file->durable;
         twin->pending = file->pending;
+        twin->covered = file->covered;
       }
       out.emplace(name, twin);
     }
@@ -115,7 +124,7 @@ Disk::Go Disk::begin(Operation operation, Inode* file, std::string_view bytes, s
         ++counts_.short_reads;
         return Go::cut_short;
       case Fault::Kind::disk_full:
-        if (operation != Operation::write || !file || offset + bytes.size() <= file->live.size()) break;
+        if (operation != Operation::write || !file || offset + bytes.size() <= file->live->size()) break;
         ++counts_.full;
         return Go::full;
     }
@@ -148,19 +157,40 @@ void Disk::rename(const std::string& from, const std::string& to) {
 }
 
 void Disk::write(Inode& file, std::string_view bytes, std::uint64_t offset) {
-  put_at(file.live, bytes, offset);
-  file.pending.push_back({offset, std::string(bytes), false});
+  const std::uint64_t size = file.live->size();
+  file.pending.push_back({offset, bytes.size(), size, file.covered.size(), false});
+  if (offset < size) file.covered.append(*file.live, offset, bytes.size());
+  put_at(file.live.to_write(), bytes, offset);
 }
 
 void Disk::truncate(Inode& file, std::uint64_t size) {
-  file.live.resize(size, '\0');
-  file.pending.push_back({size, {}, true});
+  file.pending.push_back({size, 0, file.live->size(), file.covered.size(), true});
+  if (size < file.live->size()) file.covered.append(*file.live, size);
+  file.live.to_write().resize(size, '\0');
+}
+
+/// Newest first, each write is lifted off what it covered.
+Disk::Platters Disk::platters(const Inode& file) {
+  Platters out{*file.live, std::vector<Write>(file.pending.size())};
+  std::size_t end = file.covered.size();
+  for (std::size_t i = file.pending.size(); i-- > 0;) {
+    const Inode::Pending& write = file.pending[i];
+    out.pending[i] = {write.offset, out.durable.substr(std::min(write.offset, out.durable.size()), write.size), write.truncates};
+    out.durable.resize(write.size_before, '\0');
+    put_at(out.durable, std::string_view(file.covered).substr(write.covered, end - write.covered), write.offset);
+    end = write.covered;
+  }
+  if (file.durable) out.durable = *file.durable;
+  return out;
 }
 
 /// As on Unix: the first sync of a new file syncs its folder too.
 void Disk::sync(Inode& file) {
-  for (const Inode::Pending& write : file.pending) apply(file.durable, write, Fate::applied, *random_);
+  if (file.durable)
+    for (Platters found = platters(file); const Write& write : found.pending)
+      apply(*file.durable, write, Fate::applied, *random_);
   file.pending.clear();
+  file.covered.clear();
   const auto seen = names_.find(file.name);
   if (seen == names_.end() || seen->second.get() != &file) return;  // removed, or a temporary one
   const auto kept = durable_names_.find(file.name);
@@ -168,12 +198,15 @@ void Disk::sync(Inode& file) {
 }
 
 void Disk::lose_pending(Inode& file) {
-  for (const Inode::Pending& write : file.pending)
-    apply(file.durable, write, random_->up_to(1) == 0 ? Fate::applied : Fate::dropped, *random_);
+  Platters found = platters(file);
+  for (const Write& write : found.pending)
+    apply(found.durable, write, random_->up_to(1) == 0 ? Fate::applied : Fate::dropped, *random_);
+  file.durable = std::move(found.durable);
   file.pending.clear();
+  file.covered.clear();
 }
 
-void Disk::apply(std::string& to, const Inode::Pending& write, Fate fate, Random& random) {
+void Disk::apply(std::string& to, const Write& write, Fate fate, Random& random) {
   if (fate == Fate::dropped) return;
   if (write.truncates) return to.resize(write.offset, '\0');
   if (fate == Fate::applied) return put_at(to, write.bytes, write.offset);
@@ -217,14 +250,18 @@ void Disk::cut_power() {
   for (const auto& [name, file] : found) count += file->pending.size();
   std::size_t index = 0;
   for (const auto& [name, file] : found) {
-    for (const Inode::Pending& write : file->pending) {
+    if (file->pending.empty() && !file->durable) continue;
+    Platters there = platters(*file);
+    for (const Write& write : there.pending) {
       const Fate fate = fates_(index++, count);
       std::uint64_t* counters[] = {&counts_.applied, &counts_.dropped, &counts_.torn, &counts_.garbled};
       ++*counters[std::to_underlying(fate)];
-      apply(file->durable, write, fate, *random_);
+      apply(there.durable, write, fate, *random_);
     }
+    file->live = std::move(there.durable);
+    file->durable.reset();
     file->pending.clear();
-    file->live = file->durable;
+    file->covered.clear();
   }
   names_ = durable_names_ = std::move(found);
   stop();
@@ -250,9 +287,10 @@ void Disk::boot() {
       if (!body) {
         body = std::make_shared<Inode>();
         body->name = name;  // a rename may have been lost
-        body->live = std::move(file->live);
+        body->live = file->live;
         body->durable = std::move(file->durable);
         body->pending = std::move(file->pending);
+        body->covered = std::move(file->covered);
       }
       file = body;
     }

@@ -39,17 +39,41 @@ struct Fault {
 };
 inline constexpr std::uint64_t kForever = ~std::uint64_t{0};
 
-/// A file: what processes see, what is on the platters, and what lies between.
+/// The bytes of a file, shared with copies of it until one of them is written.
+class Bytes {
+ public:
+  Bytes() : bytes_(std::make_shared<std::string>()) {}
+  Bytes& operator=(std::string bytes) {
+    bytes_ = std::make_shared<std::string>(std::move(bytes));
+    return *this;
+  }
+  [[nodiscard]] const std::string& operator*() const { return *bytes_; }
+  [[nodiscard]] const std::string* operator->() const { return bytes_.get(); }
+  [[nodiscard]] std::string& to_write() {
+    if (bytes_.use_count() > 1) bytes_ = std::make_shared<std::string>(*bytes_);
+    return *bytes_;
+  }
+
+ private:
+  std::shared_ptr<std::string> bytes_;
+};
+
+/// A file: what processes see, and how to get from there to what is on the platters. A write costs one copy and a
+/// sync nothing; who pays is the power cut, which is rare.
 struct Inode {
+  /// Not synced yet. What it put there is in `live`, what it covered in `covered`.
   struct Pending {
-    std::uint64_t offset = 0;
-    std::string bytes;
-    bool truncates = false;  // to `offset` bytes
+    std::uint64_t offset = 0;  // of a truncation: the new size
+    std::uint64_t size = 0;
+    std::uint64_t size_before = 0;  // of the file
+    std::size_t covered = 0;        // where its part of `covered` begins
+    bool truncates = false;
   };
   std::string name;
-  std::string live;
-  std::string durable;
+  Bytes live;
   std::vector<Pending> pending;
+  std::string covered;
+  std::optional<std::string> durable;  // once a failed sync has lost something: no list of writes leads there
 
   // Of the processes that have it open: gone with them.
   std::vector<std::unique_ptr<char[]>> shared_memory;
@@ -128,7 +152,18 @@ class Disk {
  private:
   using Names = std::map<std::string, std::shared_ptr<Inode>>;
   void stop();
-  static void apply(std::string& to, const Inode::Pending& write, Fate fate, Random& random);
+  struct Write {
+    std::uint64_t offset = 0;
+    std::string bytes;
+    bool truncates = false;
+  };
+  /// What is on the platters, and the writes that lie between it and what processes see.
+  struct Platters {
+    std::string durable;
+    std::vector<Write> pending;
+  };
+  [[nodiscard]] static Platters platters(const Inode& file);
+  static void apply(std::string& to, const Write& write, Fate fate, Random& random);
 
   std::unique_ptr<Random> random_;
   Names names_;          // as processes see the folder

@@ -65,7 +65,7 @@ int x_read(sqlite3_file* file, void* out, int amount, sqlite3_int64 offset) {
   if (handle.dead()) return SQLITE_IOERR_READ;
   const Disk::Go go = handle.vfs->disk().begin(Operation::read, handle.file.get());
   if (go != Disk::Go::go && go != Disk::Go::cut_short) return SQLITE_IOERR_READ;
-  const std::string& bytes = handle.file->live;
+  const std::string& bytes = *handle.file->live;
   const auto size = static_cast<std::size_t>(amount);
   const auto at = static_cast<std::size_t>(offset);
   const std::size_t there =
@@ -127,7 +127,7 @@ int x_sync(sqlite3_file* file, int) {
 int x_file_size(sqlite3_file* file, sqlite3_int64* out) {
   Handle& handle = of(file);
   if (handle.dead()) return SQLITE_IOERR_FSTAT;
-  *out = static_cast<sqlite3_int64>(handle.file->live.size());
+  *out = static_cast<sqlite3_int64>(handle.file->live->size());
   return SQLITE_OK;
 }
 

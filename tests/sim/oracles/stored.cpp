@@ -38,9 +38,15 @@ void Oracles::apply(const ledger::Batch& batch) {
     touched_.insert(run->id);
     for (std::uint32_t i = 0; i < run->steps.size(); ++i) name(*run, i);
   }
+  const run::Run* last = nullptr;
+  Stored* stored = nullptr;
   const auto of = [&](const run::Run* run) -> Stored& {
-    touched_.insert(run->id);
-    return stored_.at(run->id);
+    if (run != last) {
+      touched_.insert(run->id);
+      stored = &stored_.at(run->id);
+      last = run;
+    }
+    return *stored;
   };
   for (const auto& [run, step] : batch.new_steps) {
     of(run).run.steps.push_back(run->steps[step]);
@@ -67,16 +73,23 @@ void Oracles::committed(const ledger::Batch& batch) {
   apply(batch);
 }
 
+/// Only what it touches can differ: how that would be is kept apart.
 void Oracles::perhaps_committed(const ledger::Batch& batch) {
-  // Only what it touches can differ.
-  std::map<std::string, Stored> whole = stored_;
-  std::set<std::string> touched = touched_;
+  std::map<std::string, Stored> whole;
+  std::swap(stored_, whole);
+  const auto fetch = [&](const run::Run* run) {
+    if (const auto at = whole.find(run->id); at != whole.end()) stored_.insert(*at);
+  };
+  for (const run::Run* run : batch.runs) fetch(run);
+  for (const auto& [run, step] : batch.new_steps) fetch(run);
+  for (const auto& [run, step] : batch.steps) fetch(run);
+  for (const auto& [run, attempt] : batch.attempts) fetch(run);
+  for (const auto& [run, event] : batch.events) fetch(run);
   apply(batch);
-  perhaps_ = std::move(stored_);
+  perhaps_ = std::exchange(stored_, std::move(whole));
   perhaps_recorded_.clear();
   for (const auto& [run, attempt] : batch.attempts)
     perhaps_recorded_.emplace_back(op_of(run->steps[attempt.step]), attempt);
-  stored_ = std::move(whole);
   in_doubt_ = true;
 }
 
@@ -95,7 +108,7 @@ void Oracles::recovered(ledger::Reader& reader) {
     }
     world_.tally.reached(whole ? Goal::cut_commit_survived : Goal::cut_commit_gone);
     if (whole) {
-      stored_ = std::move(perhaps_);
+      for (auto& [id, after] : perhaps_) stored_.insert_or_assign(id, std::move(after));
       for (const auto& [op, attempt] : perhaps_recorded_) record(*op, attempt);
     } else {
       for (const auto& [id, after] : perhaps_)
@@ -111,6 +124,16 @@ void Oracles::recovered(ledger::Reader& reader) {
     if (!stored.run.settled() || touched_.contains(id))
       compare(reader, id, stored, "after a start");
   touched_.clear();
+}
+
+std::uint64_t Oracles::survive(ledger::Reader& reader, const std::string& from, std::uint64_t most) const {
+  std::uint64_t seen = 0;
+  for (auto at = stored_.lower_bound(from); at != stored_.end() && seen < most; ++at) {
+    if (at->second.run.settled()) continue;
+    compare(reader, at->first, at->second, "after a power cut at a send");
+    ++seen;
+  }
+  return seen;
 }
 
 bool Oracles::same(ledger::Reader& reader, const std::string& id, const Stored& expected) const {
