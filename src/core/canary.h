@@ -71,7 +71,17 @@
   X(event_numbers_go_back, "a restart numbers a run's events from the last that its own row names")          \
   X(event_number_skipped, "the number of an event is left out")                                              \
   X(event_tells_otherwise, "an event tells of a failed step that it succeeded")                              \
-  X(secret_stored, "the configuration's headers are frozen with a request")
+  X(secret_stored, "the configuration's headers are frozen with a request")                                  \
+  X(drain_dispatches, "a server that is stopping goes on starting calls")                                    \
+  X(drained_too_early, "a server stops while writes are out that have time left")                            \
+  X(pruned_too_early, "settled runs are deleted before their retention is over")                             \
+  X(pruned_with_its_key, "a run is deleted whose key its tool still knows")                                  \
+  X(pruned_in_part, "of a deleted run the rows that belong to it stay")                                      \
+  X(backup_trusted, "a restored backup goes on as if nothing had happened since")                            \
+  X(removed_tool_still_called, "a tool that the configuration has lost is still called")                     \
+  X(sized_below_its_floor, "a sized deadline falls below its floor")                                         \
+  X(kept_answer_too_old, "a kept answer stands in whatever its age")                                         \
+  X(kept_answer_of_other_arguments, "a kept answer to other arguments stands in")
 
 namespace holdfast {
 

@@ -23,7 +23,7 @@ std::vector<Ledger::Prunable::SentKey> keys_of(Connection& connection, std::int6
   const Reset reset(rows);
   while (rows.row()) {
     Ledger::Prunable::SentKey& key = keys.emplace_back();
-    rows.take(key.server, key.tool, key.first_sent_at);
+    rows.take(key.server, key.tool, key.last_sent_at);
   }
   return keys;
 }

@@ -34,6 +34,7 @@ void make_durable(Connection& connection) {
   require(connection.number("PRAGMA synchronous") == kFull || canary(Canary::skip_fsync), "synchronous = FULL");
   connection.execute("PRAGMA foreign_keys = ON");
   require(connection.number("PRAGMA foreign_keys") == 1, "foreign_keys = ON");
+  if (canary(Canary::pruned_in_part)) connection.execute("PRAGMA foreign_keys = OFF");
   connection.execute("PRAGMA wal_autocheckpoint = 0");
   connection.execute("PRAGMA journal_size_limit = " + std::to_string(kWalKeptBytes));
 }

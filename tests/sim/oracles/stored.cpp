@@ -42,6 +42,10 @@ void Oracles::apply(const ledger::Batch& batch) {
     touched_.insert(run->id);
     return stored_.at(run->id);
   };
+  for (const std::string& id : named_by(batch.prune)) {
+    stored_.erase(id);
+    touched_.erase(id);
+  }
   for (const auto& [run, step] : batch.new_steps) {
     of(run).run.steps.push_back(run->steps[step]);
     name(*run, step);
@@ -64,6 +68,7 @@ void Oracles::committed(const ledger::Batch& batch) {
   std::set<const run::Run*> seen;
   for (const auto& [run, step] : batch.steps)
     if (seen.insert(run).second) note_goals(find(run->id), *run);
+  for (const std::string& id : named_by(batch.prune)) mark_pruned(id);
   apply(batch);
 }
 
@@ -73,6 +78,9 @@ void Oracles::perhaps_committed(const ledger::Batch& batch) {
   std::set<std::string> touched = touched_;
   apply(batch);
   perhaps_ = std::move(stored_);
+  perhaps_pruned_.clear();
+  for (const auto& [id, stored] : whole)
+    if (!perhaps_.contains(id)) perhaps_pruned_.push_back(id);
   perhaps_recorded_.clear();
   for (const auto& [run, attempt] : batch.attempts)
     perhaps_recorded_.emplace_back(op_of(run->steps[attempt.step]), attempt);
@@ -93,8 +101,16 @@ void Oracles::recovered(ledger::Reader& reader) {
       whole = same(reader, id, after);
       break;
     }
+    const auto is_there = [&](const std::string& id) {
+      auto there = reader.run(id);
+      HOLDFAST_REQUIRE(there.has_value(), "ledger_can_be_read", there ? "" : there.error().message);
+      return there->has_value();
+    };
+    if (!perhaps_pruned_.empty()) whole = !is_there(perhaps_pruned_.front());
+    for (const std::string& id : perhaps_pruned_) HOLDFAST_REQUIRE(is_there(id) != whole, "commit_is_all_or_nothing", id + ", pruned");
     world_.tally.reached(whole ? Goal::cut_commit_survived : Goal::cut_commit_gone);
     if (whole) {
+      for (const std::string& id : perhaps_pruned_) mark_pruned(id);
       stored_ = std::move(perhaps_);
       for (const auto& [op, attempt] : perhaps_recorded_) record(*op, attempt);
     } else {
