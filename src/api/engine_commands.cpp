@@ -64,7 +64,8 @@ Result<void> EngineCommands::resolve(std::string write_id, engine::Engine::Verdi
 
 Result<void> EngineCommands::note(std::string who, std::string action, std::string subject, std::string why) {
   return wait_for<void>([&](auto answer) {
-    engine_.note(std::move(who), std::move(action), std::move(subject), std::move(why), std::move(answer));
+    engine_.note({.who = std::move(who), .action = std::move(action), .subject = std::move(subject), .why = std::move(why)},
+                 std::move(answer));
   });
 }
 

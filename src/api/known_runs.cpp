@@ -24,11 +24,11 @@ bool KnownRuns::moving(std::string_view run_id) const {
   return shard.moving.contains(run_id);
 }
 
-RunPtr KnownRuns::settled(std::string_view run_id) const {
+RunPtr KnownRuns::settled(std::string_view run_id, std::size_t most_bytes) const {
   const Shard& shard = shard_of(run_id);
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.settled.find(run_id);
-  return found == shard.settled.end() ? nullptr : found->second.run;
+  return found == shard.settled.end() || found->second.bytes > most_bytes ? nullptr : found->second.run;
 }
 
 void KnownRuns::changed(std::string_view run_id, bool rests) {

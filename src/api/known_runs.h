@@ -1,6 +1,7 @@
 #pragma once
 // What can be told of a run without reading the ledger.
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -22,8 +23,8 @@ class KnownRuns {
  public:
   /// The run is neither settled nor unknown. False may also mean that it is not known here.
   [[nodiscard]] bool moving(std::string_view run_id) const;
-  /// A run that settled lately, as committed; nullptr: the ledger has to be asked.
-  [[nodiscard]] RunPtr settled(std::string_view run_id) const;
+  /// A run that settled lately and holds at most `most_bytes`, as committed; nullptr: the ledger has to be asked.
+  [[nodiscard]] RunPtr settled(std::string_view run_id, std::size_t most_bytes = SIZE_MAX) const;
 
   void changed(std::string_view run_id, bool rests);
   void settled(run::Run run);

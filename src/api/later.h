@@ -53,6 +53,13 @@ template <class T>
   return kept ? *kept : nullptr;
 }
 
+/// True when the engine has answered with a value that `look` says yes to. Takes nothing.
+template <class T, class Look>
+[[nodiscard]] bool answered_with(Later<T>& later, Look&& look) {
+  const std::lock_guard lock(later.mutex);
+  return later.value && later.value->has_value() && look(**later.value);
+}
+
 /// The answer as `render(result)` puts it, or Park while there is none; `commit_timeout` when the wait is over.
 template <class T, class Render>
 [[nodiscard]] http::Outcome answer_or_park(const http::Request& request, Later<T>& later, Render&& render) {

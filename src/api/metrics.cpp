@@ -6,7 +6,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
-#include <set>
+#include <map>
 
 namespace holdfast::api {
 namespace {
@@ -18,6 +18,7 @@ using prometheus::Histogram;
 
 /// Tool names of unnamed MCP tools come from submissions: beyond this many, they share the label "other".
 constexpr std::size_t kMostTools = 2000;
+constexpr std::string_view kOther = "other";
 
 const Histogram::BucketBoundaries kCallSeconds{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
                                                2.5,   5,    10,    30,   60,  120,  300};
@@ -63,7 +64,16 @@ struct MetricsRegistry::Impl {
 
   const Clock& clock;
   prometheus::Registry registry;
-  std::set<std::pair<std::string, std::string>> seen_tools;  // engine thread only
+
+  /// What is counted of each call. The series are looked up once.
+  struct Tool {
+    prometheus::Labels labels;
+    Histogram* seconds = nullptr;
+    Counter* timeouts = nullptr;
+    std::map<AttemptClass, Counter*> attempts;
+  };
+  std::map<std::string, std::map<std::string, Tool, std::less<>>, std::less<>> tools;  // engine thread only
+  std::size_t tool_count = 0;
 
   Family<Counter>& runs_total =
       counters(registry, "holdfast_runs_total", "Runs settled since the start, by final status");
@@ -108,13 +118,15 @@ struct MetricsRegistry::Impl {
   std::mutex instants_mutex;
   std::optional<Instant> oldest_unknown_at, oldest_attempt_at, progress_at;
 
-  prometheus::Labels tool_labels(std::string_view server, std::string_view tool) {
-    std::pair key{std::string(server), std::string(tool)};
-    if (!seen_tools.contains(key)) {
-      if (seen_tools.size() >= kMostTools) return {{"server", key.first}, {"tool", "other"}};
-      seen_tools.insert(key);
-    }
-    return {{"server", std::move(key.first)}, {"tool", std::move(key.second)}};
+  Tool& tool_of(std::string_view server, std::string_view tool) {
+    auto of = tools.find(server);
+    if (of == tools.end()) of = tools.emplace(server, std::map<std::string, Tool, std::less<>>{}).first;
+    if (const auto found = of->second.find(tool); found != of->second.end()) return found->second;
+    if (tool_count >= kMostTools && tool != kOther) return tool_of(server, kOther);
+    ++tool_count;
+    Tool& made = of->second[std::string(tool)];
+    made.labels = {{"server", std::string(server)}, {"tool", std::string(tool)}};
+    return made;
   }
 };
 
@@ -123,12 +135,20 @@ MetricsRegistry::~MetricsRegistry() = default;
 
 void MetricsRegistry::attempt_finished(std::string_view server, std::string_view tool, AttemptClass klass,
                                        double seconds, bool timed_out) {
-  prometheus::Labels labels = impl_->tool_labels(server, tool);
-  impl_->call_seconds.Add(labels, kCallSeconds).Observe(seconds);
-  Counter& timeouts = impl_->tool_timeouts.Add(labels);
-  if (timed_out) timeouts.Increment();
-  labels.emplace("class", std::string(word(klass)));
-  impl_->attempts.Add(labels).Increment();
+  Impl::Tool& of = impl_->tool_of(server, tool);
+  if (of.seconds == nullptr) {
+    of.seconds = &impl_->call_seconds.Add(of.labels, kCallSeconds);
+    of.timeouts = &impl_->tool_timeouts.Add(of.labels);
+  }
+  of.seconds->Observe(seconds);
+  if (timed_out) of.timeouts->Increment();
+  Counter*& count = of.attempts[klass];
+  if (count == nullptr) {
+    prometheus::Labels labels = of.labels;
+    labels.emplace("class", std::string(word(klass)));
+    count = &impl_->attempts.Add(labels);
+  }
+  count->Increment();
 }
 
 void MetricsRegistry::run_settled(run::RunStatus status) {
@@ -147,12 +167,12 @@ void MetricsRegistry::late_answer() {
 }
 
 void MetricsRegistry::fallback(std::string_view server, std::string_view tool) {
-  impl_->fallbacks.Add(impl_->tool_labels(server, tool)).Increment();
+  impl_->fallbacks.Add(impl_->tool_of(server, tool).labels).Increment();
 }
 
 void MetricsRegistry::circuit(std::string_view server, std::string_view tool, BreakerState state,
                               bool opened) {
-  const prometheus::Labels labels = impl_->tool_labels(server, tool);
+  const prometheus::Labels& labels = impl_->tool_of(server, tool).labels;
   Counter& opened_total = impl_->circuit_open.Add(labels);
   if (opened) opened_total.Increment();
   impl_->circuit_state.Add(labels).Set(circuit_value(state));

@@ -1,6 +1,7 @@
 #include "api/render.h"
 
 #include "holdfast/core/ids.h"
+#include "holdfast/run/plan.h"
 
 namespace holdfast::api {
 namespace {
@@ -57,10 +58,12 @@ void time_field(json::Writer& w, std::string_view name, const std::optional<Inst
   }
 }
 
-void render_step(json::Writer& w, const run::Run& run, std::size_t index, Instant now) {
+namespace {
+
+/// The members of a step.
+void step_fields(json::Writer& w, const run::Run& run, std::size_t index, Instant now) {
   const run::Step& step = run.steps[index];
   const bool waits = step.status == run::StepStatus::waiting || step.status == run::StepStatus::unknown;
-  w.begin_object();
   w.field("id", step.spec.id);
   w.field("server", step.spec.server);
   w.field("tool", step.spec.tool);
@@ -82,6 +85,13 @@ void render_step(json::Writer& w, const run::Run& run, std::size_t index, Instan
   w.raw_or_null("result", step.result);
   w.field("degraded", step.degraded);
   write_field(w, run, index);
+}
+
+}  // namespace
+
+void render_step(json::Writer& w, const run::Run& run, std::size_t index, Instant now) {
+  w.begin_object();
+  step_fields(w, run, index, now);
   w.end_object();
 }
 
@@ -177,6 +187,16 @@ std::string step_json(const run::Run& run, std::size_t index, Instant now) {
   out.reserve(run.steps[index].result.size() + 1024);
   json::Writer w(out);
   render_step(w, run, index, now);
+  return out;
+}
+
+std::string added_step_json(const run::Run& run, std::size_t index, Instant now) {
+  std::string out;
+  json::Writer w(out);
+  w.begin_object();
+  step_fields(w, run, index, now);
+  w.raw_field("warnings", run::warnings_of(run, run.steps[index].spec.id));
+  w.end_object();
   return out;
 }
 

@@ -33,6 +33,8 @@ void render_tool(json::Writer& w, const tools::ToolConfig& tool, const engine::L
 }
 [[nodiscard]] std::string run_json(const run::Run& run, Instant now);
 [[nodiscard]] std::string step_json(const run::Run& run, std::size_t index, Instant now);
+/// The step as the answer to its posting: with the `warnings` that are about it.
+[[nodiscard]] std::string added_step_json(const run::Run& run, std::size_t index, Instant now);
 
 /// An instant, or null.
 void time_field(json::Writer& w, std::string_view name, const std::optional<Instant>& at);

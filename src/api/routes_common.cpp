@@ -70,14 +70,15 @@ Result<Slice> slice(const http::Request& request, char list, std::size_t total) 
 }
 
 void add_health_routes(http::Server& server, const Service& service) {
-  server.route("GET", "/healthz", http::Access::open,
-               [](http::Request&) -> http::Outcome { return json_response(R"({"status":"ok"})"); });
-  server.route("GET", "/readyz", http::Access::open, [&service](http::Request&) -> http::Outcome {
+  const auto alive = [](http::Request&) -> http::Outcome { return json_response(R"({"status":"ok"})"); };
+  const auto ready = [&service](http::Request&) -> http::Outcome {
     if (service.commands.ready()) return json_response(R"({"status":"ready"})");
     return failure(Error{"not_ready",
                          "nothing can be written now: the storage refuses writes, or the server is stopping",
                          ""});
-  });
+  };
+  server.route("GET", "/healthz", http::Access::open, alive, alive);
+  server.route("GET", "/readyz", http::Access::open, ready, ready);
 }
 
 void add_client_listener(http::Server& server, const Service& service) {

@@ -90,7 +90,7 @@ http::Outcome post_step(const Service& service, http::Request& request) {
   const Instant now = service.clock.now();
   if (still_going((*run)->steps[*index]) && state.until && *state.until > now && !request.waited_out)
     return http::Park{*state.until};
-  http::Response response = json_response(step_json(**run, *index, now), state.status);
+  http::Response response = json_response(added_step_json(**run, *index, now), state.status);
   response.headers.emplace_back("Location", "/v1/runs/" + (*run)->id + "/steps/" + state.step_id);
   if (state.status == 200) response.headers.emplace_back("Idempotency-Replayed", "true");
   return response;

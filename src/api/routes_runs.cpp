@@ -12,6 +12,10 @@
 namespace holdfast::api {
 namespace {
 
+constexpr std::size_t kPageBytes = 1 << 20;  // a longer page ends early; its cursor goes on
+constexpr std::uint32_t kMostInPortion = 16;
+constexpr std::size_t kSmallRun = 16 * 1024;  // bytes in memory; a larger one takes too long to render at a glance
+
 /// The submit key: none, or exactly one that is well-formed.
 Result<std::string> submit_key(const http::Request& request) {
   const auto [first, last] = request.headers.equal_range("idempotency-key");
@@ -26,30 +30,25 @@ Result<std::string> submit_key(const http::Request& request) {
   return first->second;
 }
 
-/// A run to be accepted, or the one that this very request has made before: what was accepted once stays so,
-/// also when its deadline has passed or its tools have gone since.
-struct Accepted {
-  run::Run planned;
-  std::optional<engine::Submitted> before;
+/// What a request submits: the run, or why it can't be planned.
+struct Submission {
+  std::string key;
+  std::shared_ptr<const Body> body;
+  Result<run::Run> planned;
 };
 
-Result<Accepted> read_submission(const Service& service, const http::Request& request) {
+Result<Submission> read_submission(const Service& service, const http::Request& request) {
   if (auto ok = check_query(request, {}); !ok) return std::unexpected(ok.error());
   auto key = submit_key(request);
   if (!key) return std::unexpected(key.error());
-  const auto body = read_body(request, service.catalog.config().limits.json_depth);
+  auto body = read_body(request, service.catalog.config().limits.json_depth);
   if (!body) return std::unexpected(body.error());
   auto planned = run::plan((*body)->root, service.plan_context());
-  if (!planned && !key->empty()) {
-    const auto known =
-        service.commands.replay(request.identity.name, *key, sha256_hex(json::canonical((*body)->root)));
-    if (!known) return std::unexpected(known.error());
-    if (*known) return Accepted{{}, **known};
+  if (planned) {
+    planned->owner = request.identity.name;
+    planned->submit_key = *key;
   }
-  if (!planned) return std::unexpected(planned.error());
-  planned->owner = request.identity.name;
-  planned->submit_key = std::move(*key);
-  return Accepted{std::move(*planned), std::nullopt};
+  return Submission{std::move(*key), std::move(*body), std::move(planned)};
 }
 
 http::Outcome submitted_response(const Service& service, const Result<engine::Submitted>& submitted) {
@@ -67,16 +66,48 @@ http::Outcome submitted_response(const Service& service, const Result<engine::Su
   return response;
 }
 
-http::Outcome submit(http::Server& server, const Service& service, http::Request& request) {
-  const auto render = [&](const Result<engine::Submitted>& answer) { return submitted_response(service, answer); };
-  if (const auto later = asked_later<engine::Submitted>(request)) return answer_or_park(request, *later, render);
-  auto accepted = read_submission(service, request);
-  if (!accepted) return failure(accepted.error());
-  if (accepted->before) return render(*accepted->before);
-  const auto later = ask_later<engine::Submitted>(server, request, service.clock.now(), [&](auto answer) {
-    service.commands.submit(std::move(accepted->planned), std::move(answer));
+using Answer = Later<engine::Submitted>;
+
+std::shared_ptr<Answer> post_submission(http::Server& server, const Service& service, http::Request& request,
+                                        run::Run planned) {
+  return ask_later<engine::Submitted>(server, request, service.clock.now(), [&](auto answer) {
+    service.commands.submit(std::move(planned), std::move(answer));
   });
-  return answer_or_park(request, *later, render);
+}
+
+http::Outcome submitted_or_park(const Service& service, const http::Request& request, Answer& answer) {
+  return answer_or_park(request, answer,
+                        [&](const Result<engine::Submitted>& value) { return submitted_response(service, value); });
+}
+
+/// A run that can be planned is given to the engine, and a new one is answered for; what an earlier request made has to be
+/// looked up.
+std::optional<http::Outcome> glance_submission(http::Server& server, const Service& service, http::Request& request) {
+  auto answer = asked_later<engine::Submitted>(request);
+  if (!answer) {
+    auto submission = read_submission(service, request);
+    if (!submission || !submission->planned) return std::nullopt;
+    answer = post_submission(server, service, request, std::move(*submission->planned));
+  }
+  if (answered_with(*answer, [](const engine::Submitted& submitted) { return submitted.run == nullptr; }))
+    return std::nullopt;
+  return submitted_or_park(service, request, *answer);
+}
+
+http::Outcome submit(http::Server& server, const Service& service, http::Request& request) {
+  if (const auto answer = asked_later<engine::Submitted>(request)) return submitted_or_park(service, request, *answer);
+  auto submission = read_submission(service, request);
+  if (!submission) return failure(submission.error());
+  if (!submission->planned && !submission->key.empty()) {
+    // What was accepted once stays so, also when its deadline has passed or its tools have gone since.
+    const auto before = service.commands.replay(request.identity.name, submission->key,
+                                                sha256_hex(json::canonical(submission->body->root)));
+    if (!before) return failure(before.error());
+    if (*before) return submitted_response(service, **before);
+  }
+  if (!submission->planned) return failure(submission->planned.error());
+  const auto answer = post_submission(server, service, request, std::move(*submission->planned));
+  return submitted_or_park(service, request, *answer);
 }
 
 bool nothing_to_wait_for(const run::Run& run) {
@@ -110,25 +141,36 @@ http::Outcome large_response(const Service& service, const run::Run& run, LargeA
   return with_remaining(kept, now);
 }
 
-http::Outcome get_run(const Service& service, http::Request& request) {
+/// A moving run's pollers are parked, and a run that has settled lately is told.
+std::optional<http::Outcome> glance_run(const Service& service, http::Request& request) {
   if (auto ok = check_query(request, {"wait"}); !ok) return failure(ok.error());
   const auto wait = read_wait(request);
   if (!wait) return failure(wait.error());
   const std::string& id = request.parameters.at("id");
   const Instant now = service.clock.now();
-  request.watch(rest_topic(id));
+  if (*wait) request.watch(rest_topic(id));
   if (service.known.moving(id)) {
     if (const auto until = wait_until(request, *wait, now)) return http::Park{*until};
   }
-  std::optional<http::Response> kept = kept_response(service, request);
-  if (kept) return std::move(*kept);
+  if (auto kept = kept_response(service, request)) return std::move(*kept);
+  if (const RunPtr known = service.known.settled(id, kSmallRun)) return json_response(run_json(*known, now));
+  return std::nullopt;
+}
+
+http::Outcome get_run(const Service& service, http::Request& request) {
+  if (auto known = glance_run(service, request)) return std::move(*known);
+  const std::optional<Duration> wait = *read_wait(request);  // a wrong one has been answered
+  const std::string& id = request.parameters.at("id");
+  const Instant now = service.clock.now();
   const auto making = service.large.one_at_a_time(id);
-  if (making && (kept = kept_response(service, request))) return std::move(*kept);
+  if (making) {
+    if (auto kept = kept_response(service, request)) return std::move(*kept);
+  }
   const auto ticket = service.large.before_reading(id);
   const auto run = find_run(service, request);
   if (!run) return failure(run.error());
   if (!nothing_to_wait_for(**run)) {
-    if (const auto until = wait_until(request, *wait, now)) return http::Park{*until};
+    if (const auto until = wait_until(request, wait, now)) return http::Park{*until};
   }
   std::string text = run_json(**run, now);
   if (LargeAnswers::is_large(text)) return large_response(service, **run, ticket, std::move(text), now);
@@ -169,16 +211,38 @@ Result<ledger::RunFilter> read_filter(const http::Request& request) {
   return filter;
 }
 
+/// Read and told in portions, so that the memory of a page does not depend on how large the results of 200 runs are; and pages
+/// that turned out large are made one at a time.
 http::Outcome list_runs(const Service& service, const http::Request& request) {
-  const auto filter = read_filter(request);
+  auto filter = read_filter(request);
   if (!filter) return failure(filter.error());
-  auto runs = service.reader.runs(*filter);
-  if (!runs) return failure(runs.error());
-  for (run::Run& run : *runs) show_storage(service, run);
+  const auto making = service.large.one_at_a_time("lists");
+  const std::uint32_t limit = filter->limit;
   const Instant now = service.clock.now();
-  const std::string next = runs->size() < filter->limit ? "" : make_cursor('r', {runs->back().seq});
-  return json_response(render_page(runs->size(), next,
-                                   [&](json::Writer& w, std::size_t i) { render_run(w, (*runs)[i], now); }));
+  std::uint32_t count = 0;
+  bool more = true;
+  std::string out;
+  json::Writer w(out);
+  w.begin_object();
+  w.name("items");
+  w.begin_array();
+  for (std::uint32_t portion = 1; more && count < limit && out.size() < kPageBytes; portion = std::min(2 * portion, kMostInPortion)) {
+    filter->limit = std::min(portion, limit - count);
+    auto runs = service.reader.runs(*filter);
+    if (!runs) return failure(runs.error());
+    for (run::Run& run : *runs) {
+      show_storage(service, run);
+      render_run(w, run, now);
+      filter->before_seq = run.seq;
+    }
+    count += static_cast<std::uint32_t>(runs->size());
+    more = runs->size() == filter->limit;
+  }
+  w.end_array();
+  w.text_or_null("next_cursor", more ? make_cursor('r', {filter->before_seq}) : "");
+  w.end_object();
+  if (LargeAnswers::is_large(out)) service.large.was_large("lists");
+  return json_response(std::move(out));
 }
 
 http::Outcome list_attempts(const Service& service, const http::Request& request) {
@@ -220,9 +284,11 @@ http::Outcome cancel_run(const Service& service, const http::Request& request) {
 }  // namespace
 
 void add_run_routes(http::Server& server, const Service& service, http::Access access) {
-  server.route("POST", "/v1/runs", access, [&server, &service](http::Request& r) { return submit(server, service, r); });
+  server.route("POST", "/v1/runs", access, [&server, &service](http::Request& r) { return submit(server, service, r); },
+               [&server, &service](http::Request& r) { return glance_submission(server, service, r); });
   server.route("GET", "/v1/runs", access, [&service](http::Request& r) { return list_runs(service, r); });
-  server.route("GET", "/v1/runs/{id}", access, [&service](http::Request& r) { return get_run(service, r); });
+  server.route("GET", "/v1/runs/{id}", access, [&service](http::Request& r) { return get_run(service, r); },
+               [&service](http::Request& r) { return glance_run(service, r); });
   server.route("GET", "/v1/runs/{id}/attempts", access,
                [&service](http::Request& r) { return list_attempts(service, r); });
   server.route("POST", "/v1/runs/{id}/cancel", access,

@@ -1,5 +1,7 @@
 #include "cli/reload.h"
 
+#include "holdfast/core/json.h"
+
 namespace holdfast::cli {
 
 Reloaded reloaded(const tools::Config& running, tools::Config next) {
@@ -22,6 +24,31 @@ Reloaded reloaded(const tools::Config& running, tools::Config next) {
     config.tokens = running.tokens;
   }
   return result;
+}
+
+std::string what_changed(const tools::Config& running, const Reloaded& next) {
+  std::string out;
+  json::Writer w(out);
+  const auto list = [&](const char* name, const std::vector<std::string>& items) {
+    w.name(name);
+    w.begin_array();
+    for (const std::string& item : items) w.string(item);
+    w.end_array();
+  };
+  w.begin_object();
+  list("changed", tools::differences(running, next.config));
+  list("needs_restart", next.unchanged);
+  w.end_object();
+  return out;
+}
+
+std::string refused_reload(const std::string& why) {
+  std::string out;
+  json::Writer w(out);
+  w.begin_object();
+  w.field("refused", why);
+  w.end_object();
+  return out;
 }
 
 }  // namespace holdfast::cli

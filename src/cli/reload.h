@@ -13,4 +13,9 @@ struct Reloaded {
 };
 [[nodiscard]] Reloaded reloaded(const tools::Config& running, tools::Config next);
 
+/// For the audit log, as JSON: `{changed, needs_restart}`, names without values.
+[[nodiscard]] std::string what_changed(const tools::Config& running, const Reloaded& next);
+/// The same for a reload that did not take place: `{refused}`.
+[[nodiscard]] std::string refused_reload(const std::string& why);
+
 }  // namespace holdfast::cli

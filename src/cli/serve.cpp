@@ -16,6 +16,7 @@
 #include "cli/log.h"
 #include "cli/reload.h"
 #include "cli/signals.h"
+#include "cli/startup_memory.h"
 #include "cli/transports.h"
 #include "core/crash_point.h"
 #include "holdfast/engine/engine.h"
@@ -125,14 +126,28 @@ void stop(Process& process) {
   process.http_client->stop();
 }
 
+/// A reload is an operator's act like any other, whether it took place or not.
+void note_reload(Process& process, std::string data) {
+  process.engine.note({.who = "operator", .action = "reload", .subject = "configuration", .why = "SIGHUP", .data = std::move(data)},
+                      [](const Result<void>& noted) {
+                        if (!noted) spdlog::error("a reload is missing in the audit log: {}", noted.error().message);
+                      });
+}
+
+void refuse_reload(Process& process, const std::string& why) {
+  spdlog::error("not reloaded, the configuration in force stays: {}", why);
+  note_reload(process, refused_reload(why));
+}
+
 /// Reads the configuration again and puts it in force between two decisions of the engine: runs and calls in flight go on.
 /// A file with a mistake changes nothing.
 void reload(Process& process, const std::string& path, const Io& io) {
   auto read = tools::load_config(path, io.env);
-  if (!read) return spdlog::error("not reloaded, the configuration in force stays: {}", read.error().message);
+  if (!read) return refuse_reload(process, read.error().message);
   Reloaded next = reloaded(process.catalog.config(), std::move(*read));
   add_log_secrets(next.config.secrets);
   const std::size_t servers = next.config.servers.size(), tokens = next.config.tokens.size();
+  std::string what = what_changed(process.catalog.config(), next);
   std::promise<Result<void>> exchanged;
   process.engine.between_events([&] {
     auto done = process.catalog.replace(std::move(next.config));
@@ -142,8 +157,8 @@ void reload(Process& process, const std::string& path, const Io& io) {
     }
     exchanged.set_value(std::move(done));
   });
-  if (const auto done = exchanged.get_future().get(); !done)
-    return spdlog::error("not reloaded, the configuration in force stays: {}", done.error().message);
+  if (const auto done = exchanged.get_future().get(); !done) return refuse_reload(process, done.error().message);
+  note_reload(process, std::move(what));
   for (const std::string& field : next.unchanged) spdlog::warn("`{}` has changed and is not reloaded: restart the server", field);
   spdlog::info("configuration reloaded: {} servers, {} tokens", servers, tokens);
   process.transport->discover_trusted(kDiscovery);
@@ -186,6 +201,7 @@ int serve(const ServeOptions& options, const Io& io) {
     return fail(io.err, ready.error(), kFailed);
   }
   io.out << *ready << std::endl;
+  release_startup_memory();
   wait_for_stop([&] { reload(process, options.config, io); });
   spdlog::info("stopping");
   stop(process);

@@ -27,14 +27,25 @@ bool is_name_character(char c) {
 
 }  // namespace
 
+void RunIds::draw(std::int64_t ms) {
+  last_ms_ = ms;
+  high_ = random_.next() & kHighMask;
+  low_ = random_.next();
+}
+
+bool RunIds::climb() {
+  const std::uint64_t step = random_.next() | 1;
+  low_ += step;
+  if (low_ < step) ++high_;
+  return high_ <= kHighMask;
+}
+
 std::string RunIds::next(Instant now) {
   const std::int64_t ms = std::clamp<std::int64_t>(now.ms, 0, kLastTime);
   if (ms > last_ms_) {
-    last_ms_ = ms;
-    high_ = random_.next() & kHighMask;
-    low_ = random_.next();
-  } else if (++low_ == 0 && (high_ = (high_ + 1) & kHighMask) == 0) {
-    ++last_ms_;  // all 80 bits are used up: borrow the next millisecond
+    draw(ms);
+  } else if (!climb()) {
+    draw(last_ms_ + 1);  // all 80 bits are used up: borrow the next millisecond
   }
   // 128 bits as 26 digits of five bits each, the two missing ones being zeros in front.
   std::uint64_t upper = static_cast<std::uint64_t>(last_ms_) << 16 | high_;

@@ -1,6 +1,8 @@
 // Strings of JSON: escapes, quoting, UTF-8.
 #include "core/json_text.h"
 
+#include <array>
+
 #include "core/utf8.h"
 #include "holdfast/core/json.h"
 
@@ -77,9 +79,15 @@ void append_control(std::string& out, char c) {
   out += kHex[byte & 15];
 }
 
+/// ASCII that needs no escape.
+constexpr auto kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t byte = 0x20; byte < 0x80; ++byte) plain[byte] = byte != '"' && byte != '\\';
+  return plain;
+}();
+
 constexpr bool is_plain(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+  return kPlain[static_cast<unsigned char>(c)];
 }
 
 }  // namespace

@@ -138,6 +138,17 @@ void Engine::Impl::after_commit(const ledger::Committed& proof) {
   ledger.checkpoint_if_due();
 }
 
+/// The lists keep their room for the next turn while the run moves, and give it up when it waits: many may wait for long.
+void Engine::Impl::forget_turn(Live& live) {
+  live.changes.clear();
+  live.attempts.clear();
+  live.new_steps.clear();
+  if (live.flights > 0) return;
+  live.changes = {};
+  live.attempts.shrink_to_fit();
+  live.new_steps.shrink_to_fit();
+}
+
 void Engine::Impl::release_effects() {
   for (const tools::CallId id : cancels) transport.cancel(id);
   cancels.clear();
@@ -151,9 +162,7 @@ void Engine::Impl::release_effects() {
     const bool rests = live->run.settled() || live->run.status == run::RunStatus::unknown;
     live->is_new = false;
     live->dirty = false;
-    live->changes.clear();
-    live->attempts.clear();
-    live->new_steps.clear();
+    forget_turn(*live);
     if (live->run.settled() && live->flights == 0) let_go(*live);
     if (changed) observer.run_changed(id, rests);
   }

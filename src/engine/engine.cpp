@@ -46,13 +46,8 @@ Result<Live*> visible(Engine::Impl& impl, std::string_view run_id, std::string_v
   return found;
 }
 
-void record(Engine::Impl& impl, std::string who, std::string action, std::string subject, std::string why) {
-  ledger::AuditEntry entry;
+void record(Engine::Impl& impl, ledger::AuditEntry entry) {
   entry.at = impl.now;
-  entry.who = std::move(who);
-  entry.action = std::move(action);
-  entry.subject = std::move(subject);
-  entry.why = std::move(why);
   impl.audit.push_back(std::move(entry));
 }
 
@@ -202,9 +197,9 @@ void Engine::add_step(std::string run_id, std::string owner, std::string step_id
           return a(std::unexpected(Error{"run_settled", "the run is being cancelled", ""}));
         if (impl.now >= live.run.deadline)
           return a(std::unexpected(Error{"run_settled", "the run's deadline has passed", ""}));
-        auto step = bind(live.run);
-        if (!step) return a(std::unexpected(step.error()));
-        live.run.steps.push_back(std::move(*step));
+        auto posted = bind(live.run);
+        if (!posted) return a(std::unexpected(posted.error()));
+        run::add(std::move(*posted), live.run);
         live.new_steps.push_back(static_cast<std::uint32_t>(live.run.steps.size() - 1));
         live.changes.run = true;
         impl.mark(live);
@@ -247,7 +242,7 @@ void Engine::cancel(std::string run_id, std::string owner, std::string who, std:
                  live.changes.run = true, live.run.status = run::RunStatus::cancelled;
                if (!live.run.settled() && !live.run.cancel_requested) {
                  run::Turn turn{live.run, live.changes, impl.now, impl.random};
-                 record(impl, std::move(who), "cancel", live.run.id, reason);
+                 record(impl, {.who = std::move(who), .action = "cancel", .subject = live.run.id, .why = reason});
                  run::request_cancel(turn, std::move(reason));
                  impl.mark(live);
                  impl.advance(live);
@@ -277,8 +272,10 @@ void Engine::resolve(std::string write, Verdict verdict, Answer<void> answer) {
                    {verdict.verdict, verdict.result, verdict.note, verdict.who, verdict.deadline});
                if (!done) return a(std::unexpected(done.error()));
                if (was_open) {
-                 record(impl, verdict.who, "resolve." + std::string(run::word(verdict.verdict)), write,
-                        verdict.note);
+                 record(impl, {.who = verdict.who,
+                               .action = "resolve." + std::string(run::word(verdict.verdict)),
+                               .subject = write,
+                               .why = verdict.note});
                  if (live.run.steps[index].in_flight)
                    live.changes.cancel_calls.push_back(index);  // a check that is out
                  impl.mark(live);
@@ -288,13 +285,11 @@ void Engine::resolve(std::string write, Verdict verdict, Answer<void> answer) {
              });
 }
 
-void Engine::note(std::string who, std::string action, std::string subject, std::string why, Answer<void> answer) {
-  post<void>(*impl_, std::move(answer),
-             [who = std::move(who), action = std::move(action), subject = std::move(subject),
-              why = std::move(why)](Impl& impl, Answer<void>& a) mutable {
-               record(impl, std::move(who), std::move(action), std::move(subject), std::move(why));
-               impl.reply<void>(a, {});
-             });
+void Engine::note(ledger::AuditEntry entry, Answer<void> answer) {
+  post<void>(*impl_, std::move(answer), [entry = std::move(entry)](Impl& impl, Answer<void>& a) mutable {
+    record(impl, std::move(entry));
+    impl.reply<void>(a, {});
+  });
 }
 
 void Engine::force_breaker(std::string server, std::string tool, bool open, std::string who, std::string why,
@@ -308,8 +303,10 @@ void Engine::force_breaker(std::string server, std::string tool, bool open, std:
         if (!tool.empty() && impl.catalog.find(server, tool) == nullptr)
           return a(std::unexpected(Error{"tool_not_found", "server " + server + " has no tool " + tool, ""}));
         const std::optional<Instant> until = span ? std::optional<Instant>(impl.now + *span) : std::nullopt;
-        record(impl, who, open ? "breaker.open" : "breaker.close",
-               tool.empty() ? server : server + "/" + tool, why);
+        record(impl, {.who = who,
+                      .action = open ? "breaker.open" : "breaker.close",
+                      .subject = tool.empty() ? server : server + "/" + tool,
+                      .why = why});
         impl.reply<Breaker>(a, impl.gates.force(server, tool, open, who, why, until, impl.now));
         if (!open && tool.empty()) impl.release_gate(server);
       });

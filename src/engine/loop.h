@@ -133,6 +133,7 @@ struct Engine::Impl {
   void answer_submitters();
   void send(const ledger::Committed& proof);
   void release_effects();
+  static void forget_turn(Live& live);
   void storage_failed(const Error& error);
   void count_turn();
   /// Ends the process when the ledger says that only what is on disk can be trusted.

@@ -20,6 +20,7 @@ constexpr std::size_t kLingering = 256;  // connections that were turned away an
 constexpr Duration kTurnedAwayTime{1'000};
 constexpr Duration kDescriptorPause{100};  // after the process ran out of them
 constexpr Duration kStopTime{2'000};
+constexpr std::chrono::milliseconds kGlancesPerTurn{1};  // more go to the workers, which are on other processors
 constexpr std::int64_t kLongestWaitMs = 1'000;
 
 void add(int epoll, int descriptor, std::uint32_t events, std::uint64_t id) {
@@ -35,7 +36,7 @@ Poller::Poller(const Clock& clock, const Options& options, const Router& router,
       router_(router),
       topics_(topics),
       processor_(topics, options.idle_time),
-      workers_(topics, options.idle_time, options.threads,
+      workers_(options.name, topics, options.idle_time, options.threads,
                [this](std::unique_ptr<Exchange> exchange, Step step) {
                  const std::scoped_lock lock(mutex_);
                  finished_.push_back({std::move(exchange), std::move(step)});
@@ -88,6 +89,7 @@ void Poller::serve(int listening_socket) {
   while (!finished()) {
     const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_ms());
     now_ = clock_.now();
+    glances_end_ = std::chrono::steady_clock::now() + kGlancesPerTurn;
     for (int i = 0; i < n; ++i) {
       const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
       if (id == kListener) {

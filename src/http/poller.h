@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,9 +52,9 @@ struct Connection {
   Instant scheduled = kEndOfTime;  // its entry among the timers, never later than the deadline
 };
 
-/// One thread that owns every connection of a listener: accepts, reads requests to their last byte, hands
-/// them to workers, keeps parked and idle connections, writes what slow clients have not taken. Nothing here
-/// waits for a client.
+/// One thread that owns every connection of a listener: accepts, reads requests to their last byte, answers what a glance
+/// can answer, hands the others to workers, keeps parked and idle connections, writes what slow clients have not taken. Nothing
+/// here waits for a client or a disk.
 class Poller {
  public:
   Poller(const Clock& clock, const Options& options, const Router& router, Topics& topics);
@@ -102,8 +103,11 @@ class Poller {
   // poller_answer.cpp: from a request to its answer
   void dispatch(Connection& c);
   void resume(Connection& c, bool waited_out);
+  void answer(Connection& c);
+  [[nodiscard]] bool may_glance(const Exchange& exchange) const;
   void hand_over(Connection& c);
   void on_finished(Finished finished);
+  void on_step(Connection& c, Step step);
   void after_step(Connection& c, Step::Next next);
   void park(Connection& c);
   void write_out(Connection& c, Step step);
@@ -119,12 +123,13 @@ class Poller {
   const Options& options_;
   const Router& router_;
   Topics& topics_;
-  Processor processor_;  // for answers without a handler
+  Processor processor_;  // for glances, and for answers without a handler
   Workers workers_;
   int epoll_ = -1;
   int event_ = -1;
   int listener_ = -1;
   Instant now_;
+  std::chrono::steady_clock::time_point glances_end_;  // of this turn
   Instant accept_again_;  // when descriptors had run out
   Instant stop_by_ = kEndOfTime;
   bool accepting_ = true;
@@ -138,7 +143,7 @@ class Poller {
   std::unordered_map<std::string, std::uint32_t> per_address_;  // how many of them, by address_group()
   Strangers strangers_;
   std::set<std::pair<std::int64_t, std::uint64_t>> timers_;
-  std::vector<std::uint64_t> again_;  // more to read, after the others had their turn
+  std::vector<std::uint64_t> again_;  // more to do, after the others had their turn
   std::string scratch_;
 
   std::mutex mutex_;  // guards the mailbox

@@ -9,6 +9,7 @@ constexpr std::uint64_t kOutBytes = std::uint64_t{64} << 20;  // of all answers 
 constexpr std::uint64_t kLargeAnswer = 64 * 1024;  // smaller ones need not give way
 constexpr std::size_t kPushPerTurn = 256 * 1024;
 constexpr std::size_t kKeptCapacity = 4 * 1024;
+constexpr std::size_t kGlanceBody = 16 * 1024;  // a longer one takes too long to read as JSON
 constexpr Duration kLingerTime{2'000};
 constexpr Duration kShortestPark{10};  // keeps a handler that parks into the past from spinning
 
@@ -18,7 +19,7 @@ void Poller::dispatch(Connection& c) {
   body_bytes_ -= c.in.size();
   c.exchange->request.body = std::move(c.in);
   c.in = {};
-  hand_over(c);
+  answer(c);
 }
 
 void Poller::resume(Connection& c, bool waited_out) {
@@ -26,14 +27,29 @@ void Poller::resume(Connection& c, bool waited_out) {
   c.exchange->topics.clear();
   c.exchange->request.resumed = true;
   c.exchange->request.waited_out = waited_out;
-  hand_over(c);
+  answer(c);
 }
 
-void Poller::hand_over(Connection& c) {
+void Poller::answer(Connection& c) {
   c.phase = Phase::running;
   c.woken = false;
   set_deadline(c, kEndOfTime);
   if (!accepting_) c.exchange->close_after = true;
+  if (may_glance(*c.exchange)) {
+    if (auto step = processor_.glance(*c.exchange)) return on_step(c, std::move(*step));
+  }
+  hand_over(c);
+}
+
+/// Whoever is many, or sends much, is served by the workers, so that a turn stays short. What needs no token (health) is always
+/// answered here: a server whose handlers all hang still says that it lives.
+bool Poller::may_glance(const Exchange& exchange) const {
+  if (!exchange.route->glance) return false;
+  if (exchange.route->access == Access::open) return true;
+  return exchange.request.body.size() <= kGlanceBody && std::chrono::steady_clock::now() < glances_end_;
+}
+
+void Poller::hand_over(Connection& c) {
   ++running_;
   workers_.submit(std::move(c.exchange));
 }
@@ -42,10 +58,14 @@ void Poller::on_finished(Finished finished) {
   --running_;
   Connection& c = *connections_.at(finished.exchange->connection);
   c.exchange = std::move(finished.exchange);
-  c.park_until = finished.step.until;
+  on_step(c, std::move(finished.step));
+}
+
+void Poller::on_step(Connection& c, Step step) {
+  c.park_until = step.until;
   if (c.broken) return close(c);
-  if (finished.step.all_sent()) return after_step(c, finished.step.next);
-  write_out(c, std::move(finished.step));
+  if (step.all_sent()) return after_step(c, step.next);
+  write_out(c, std::move(step));
 }
 
 void Poller::after_step(Connection& c, Step::Next next) {
@@ -142,7 +162,7 @@ void Poller::next_request(Connection& c) {
   c.body_length = 0;
   if (c.in.capacity() > kKeptCapacity) std::string().swap(c.in);
   set_deadline(c, now_ + options_.idle_time);
-  if (c.readable) on_input(c);
+  if (c.readable) again_.push_back(c.id);
 }
 
 void Poller::linger(Connection& c) {

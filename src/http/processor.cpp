@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <typeinfo>
+#include <utility>
 
 #ifndef CPPHTTPLIB_OPENSSL_SUPPORT
 #error "Compile with the flags of the packaged library: its classes are laid out differently without them."
@@ -87,11 +88,9 @@ class Processor::Library final : public httplib::Server {
     });
   }
 
-  /// `produce` runs where the library calls handlers; without a response from it the output is void.
-  Step process(std::string_view method, std::string_view path, bool close,
-               std::function<std::optional<Response>()> produce) {
-    produce_ = std::move(produce);
-    answered_ = false;
+  /// The bytes of `response`; none when the library did not ask for it.
+  Step process(std::string_view method, std::string_view path, bool close, Response response) {
+    response_ = std::move(response);
     is_head_ = method == "HEAD";
     large_ = {};
     // Nothing of the client's headers goes in: the library would decode, range, compress and log by them.
@@ -100,8 +99,7 @@ class Processor::Library final : public httplib::Server {
     MemoryStream stream(head);
     bool closed = close;
     const bool processed = process_request(stream, close, closed, nullptr);
-    produce_ = nullptr;
-    if (!processed || !answered_) return {};
+    if (!processed || std::exchange(response_, std::nullopt)) return {};
     large_.bytes.insert(0, stream.output);
     return std::move(large_);
   }
@@ -110,9 +108,8 @@ class Processor::Library final : public httplib::Server {
   bool process_and_close_socket(socket_t) override { return false; }  // its accept loop is never started
 
   void answer(httplib::Response& to) {
-    auto response = produce_();
-    answered_ = response.has_value();
-    if (!answered_) return;
+    auto response = std::exchange(response_, std::nullopt);
+    if (!response) return;
     to.status = response->status;
     for (const auto& [name, value] : response->headers) to.set_header(name, value);
     to.set_header("Accept-Ranges", "none");  // else the library promises ranges to HEAD
@@ -136,8 +133,7 @@ class Processor::Library final : public httplib::Server {
     if (is_head_) large_ = {};
   }
 
-  std::function<std::optional<Response>()> produce_;
-  bool answered_ = false;
+  std::optional<Response> response_;  // until it has been asked for
   bool is_head_ = false;
   Step large_;  // the body of the answer, when it is large
 };
@@ -146,9 +142,16 @@ Processor::Processor(Topics& topics, Duration idle_time)
     : topics_(topics), library_(std::make_unique<Library>(idle_time)) {}
 Processor::~Processor() = default;
 
-Outcome Processor::call(Exchange& exchange) {
+template <class Answer>
+std::optional<Outcome> Processor::call(Exchange& exchange, const Answer& answer) {
+  exchange.request.state = &exchange.state;
+  exchange.request.watch = [&](std::string_view topic) {
+    if (exchange.topics.size() == kTopics) return;
+    exchange.topics.emplace_back(topic);
+    topics_.watch(exchange.connection, topic);
+  };
   try {
-    return exchange.route->handler(exchange.request);
+    return answer(exchange.request);
   } catch (const std::exception& e) {
     spdlog::error("handler of {} {} threw {}", exchange.route->method, exchange.route->pattern,
                   typeid(e).name());
@@ -158,35 +161,29 @@ Outcome Processor::call(Exchange& exchange) {
   return problem(500, {"internal", "Something went wrong here; the request may be repeated.", ""});
 }
 
-Step Processor::run(Exchange& exchange) {
-  exchange.request.state = &exchange.state;
-  exchange.request.watch = [&](std::string_view topic) {
-    if (exchange.topics.size() == kTopics) return;
-    exchange.topics.emplace_back(topic);
-    topics_.watch(exchange.connection, topic);
-  };
-  Step step;
-  std::optional<Stream> piece;
-  const auto produce = [&]() -> std::optional<Response> {
-    Outcome outcome = call(exchange);
-    if (auto* response = std::get_if<Response>(&outcome)) return std::move(*response);
-    if (const auto* park = std::get_if<Park>(&outcome))
-      step = {.next = Step::Next::park, .until = park->until};
-    if (auto* part = std::get_if<Stream>(&outcome)) piece = std::move(*part);
-    return std::nullopt;
-  };
-  Step answer = library_->process(exchange.request.method, exchange.sent_path, exchange.close_after, produce);
-  exchange.request.watch = nullptr;
-  if (piece) return stream_step(exchange, *piece);
-  if (step.next == Step::Next::park) return step;
+Step Processor::to_step(Exchange& exchange, Outcome outcome) {
+  if (const auto* park = std::get_if<Park>(&outcome)) return {.next = Step::Next::park, .until = park->until};
+  if (const auto* piece = std::get_if<Stream>(&outcome)) return stream_step(exchange, *piece);
   // An answer after the head of a stream cannot be told to the client any more: the stream breaks off.
-  if (exchange.streaming || answer.bytes.empty()) return {.next = Step::Next::close};
-  answer.next = exchange.close_after ? Step::Next::close : Step::Next::finish;
-  return answer;
+  if (exchange.streaming) return {.next = Step::Next::close};
+  Step step = library_->process(exchange.request.method, exchange.sent_path, exchange.close_after,
+                                std::get<Response>(std::move(outcome)));
+  step.next = exchange.close_after || step.bytes.empty() ? Step::Next::close : Step::Next::finish;
+  return step;
+}
+
+Step Processor::run(Exchange& exchange) {
+  return to_step(exchange, *call(exchange, exchange.route->handler));
+}
+
+std::optional<Step> Processor::glance(Exchange& exchange) {
+  auto outcome = call(exchange, exchange.route->glance);
+  if (!outcome) return std::nullopt;
+  return to_step(exchange, std::move(*outcome));
 }
 
 std::string Processor::render(Response response) {
-  return library_->process("GET", "/", true, [&] { return std::optional(std::move(response)); }).bytes;
+  return library_->process("GET", "/", true, std::move(response)).bytes;
 }
 
 }  // namespace holdfast::http

@@ -39,9 +39,9 @@ void allow(std::string& methods, const std::string& method) {
 
 }  // namespace
 
-void Router::add(std::string method, std::string pattern, Access access, Handler handler) {
+void Router::add(std::string method, std::string pattern, Access access, Handler handler, Glance glance) {
   auto segments = split(pattern);
-  routes_.push_back({std::move(method), std::move(pattern), std::move(segments), access, std::move(handler)});
+  routes_.push_back({std::move(method), std::move(pattern), std::move(segments), access, std::move(handler), std::move(glance)});
 }
 
 Match Router::match(std::string_view method, const std::vector<std::string>& segments) const {

@@ -13,6 +13,7 @@ struct Route {
   std::vector<std::string> segments;  // "{id}" takes any segment that is not empty
   Access access = Access::client;
   Handler handler;
+  Glance glance;  // may be empty
 };
 
 struct Match {
@@ -24,7 +25,7 @@ struct Match {
 /// Fixed after listen(); read by many threads.
 class Router {
  public:
-  void add(std::string method, std::string pattern, Access access, Handler handler);
+  void add(std::string method, std::string pattern, Access access, Handler handler, Glance glance = {});
   /// The route with the most literal segments; HEAD is served by GET. No route and no `allow`: the path does
   /// not exist.
   [[nodiscard]] Match match(std::string_view method, const std::vector<std::string>& segments) const;

@@ -29,8 +29,8 @@ class PolledServer final : public Server {
       : options_(std::move(options)), poller_(clock, options_, router_, topics_) {}
   ~PolledServer() override { stop(); }
 
-  void route(std::string method, std::string pattern, Access access, Handler handler) override {
-    router_.add(std::move(method), std::move(pattern), access, std::move(handler));
+  void route(std::string method, std::string pattern, Access access, Handler handler, Glance glance) override {
+    router_.add(std::move(method), std::move(pattern), access, std::move(handler), std::move(glance));
   }
 
   Result<std::string> listen() override {
@@ -38,7 +38,7 @@ class PolledServer final : public Server {
     auto listener = open_listener(options_.listen, options_.socket_mode);
     if (!listener) return std::unexpected(std::move(listener.error()));
     thread_ = std::thread([this, socket = listener->socket] {
-      name_this_thread("listener");
+      name_this_thread((options_.name + " listener").c_str());
       poller_.serve(socket);
     });
     return std::move(listener->address);

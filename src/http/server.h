@@ -69,6 +69,10 @@ struct Stream {
 
 using Outcome = std::variant<Response, Park, Stream>;
 using Handler = std::function<Outcome(Request&)>;
+/// What a handler can say from memory. nullopt: it takes more than that, and the handler runs; so a glance takes nothing that the
+/// handler needs. It runs on the thread that owns every connection of its listener: it never reads a file, waits for
+/// nothing, renders nothing large, and is over in well under a millisecond.
+using Glance = std::function<std::optional<Outcome>(Request&)>;
 
 /// problem+json (RFC 9457): type (the relative path `/errors/<code>`), title, status, detail, code, pointer
 /// (null where there is none). Retry-After, in seconds, where `retry_after_s` > 0.
@@ -77,7 +81,7 @@ using Handler = std::function<Outcome(Request&)>;
 enum class Access { open, client, operate };  // open: no token needed (health)
 
 struct Options {
-  std::string name;                    // "client" or "admin", for logs
+  std::string name;                    // "client" or "admin": its threads are "client listener" and "client worker"
   std::string listen;                  // "127.0.0.1:4653", "[::1]:0", "unix:/path"; port 0 picks a free one
   unsigned socket_mode = 0600;         // of a unix socket's file
   std::uint64_t body_bytes = 1 << 20;  // a longer body is refused (413) before it is read
@@ -95,8 +99,8 @@ class Server {
  public:
   virtual ~Server() = default;
   /// `pattern`: "/v1/runs/{id}/steps/{step}". Before listen() only. A path that exists under another method
-  /// is 405, no path 404.
-  virtual void route(std::string method, std::string pattern, Access access, Handler handler) = 0;
+  /// is 405, no path 404. With a `glance` the handler runs only for what that has no answer to.
+  virtual void route(std::string method, std::string pattern, Access access, Handler handler, Glance glance = {}) = 0;
   /// Binds and serves on threads of its own. Returns the address with the real port. Error `listen_failed`
   /// (in use, not of this machine, malformed). Once only.
   [[nodiscard]] virtual Result<std::string> listen() = 0;

@@ -40,19 +40,19 @@ void send_now(int socket, Step& step) {
 
 }  // namespace
 
-Workers::Workers(Topics& topics, Duration idle_time, std::uint32_t most, Done done)
-    : topics_(topics), idle_time_(idle_time), most_(std::max(most, 1U)), done_(std::move(done)) {}
+Workers::Workers(std::string name, Topics& topics, Duration idle_time, std::uint32_t most, Done done)
+    : name_(std::move(name)), topics_(topics), idle_time_(idle_time), most_(std::max(most, 1U)), done_(std::move(done)) {}
 
 Workers::~Workers() {
   stop();
 }
 
 /// Without a thread to be had the others go on; the first one must start.
-void Workers::start_one(void (Workers::*run)()) {
+void Workers::start_one() {
   try {
-    threads_.emplace_back([this, run] {
-      name_this_thread("worker");
-      (this->*run)();
+    threads_.emplace_back([this] {
+      name_this_thread((name_ + " worker").c_str());
+      work();
     });
   } catch (const std::system_error&) {
     if (threads_.empty()) throw;
@@ -63,36 +63,22 @@ void Workers::submit(std::unique_ptr<Exchange> exchange) {
   bool notify = false;
   {
     const std::scoped_lock lock(mutex_);
-    auto& jobs = exchange->route->access == Access::open ? urgent_ : jobs_;
-    jobs.push_back({std::move(exchange), std::chrono::steady_clock::now()});
+    jobs_.push_back({std::move(exchange), std::chrono::steady_clock::now()});
     notify = idle_ > 0;
-    if (!notify && threads_.size() < std::min<std::size_t>(kAtOnce, most_)) start_one(&Workers::work);
+    if (!notify && threads_.size() < std::min<std::size_t>(kAtOnce, most_)) start_one();
   }
   if (notify) wanted_.notify_one();
 }
 
-bool Workers::waits_too_long(const std::deque<Job>& jobs) const {
+bool Workers::waits_too_long() const {
   // Work that waits while others are taken is a busy machine's, and another thread would only make it busier.
-  return !jobs.empty() &&
-         std::chrono::steady_clock::now() - std::max(jobs.front().since, last_taken_) >= kPatience;
+  return std::chrono::steady_clock::now() - std::max(jobs_.front().since, last_taken_) >= kPatience;
 }
 
 bool Workers::relieve() {
   const std::scoped_lock lock(mutex_);
-  if ((jobs_.empty() && urgent_.empty()) || idle_ > 0) return false;
-  if (threads_.size() < most_) {
-    if (waits_too_long(jobs_) || waits_too_long(urgent_)) start_one(&Workers::work);
-    return true;
-  }
-  if (urgent_.empty()) return false;
-  if (has_urgent_thread_) {
-    urgently_wanted_.notify_one();
-    return false;
-  }
-  if (waits_too_long(urgent_)) {
-    has_urgent_thread_ = true;
-    start_one(&Workers::work_urgently);
-  }
+  if (jobs_.empty() || idle_ > 0 || threads_.size() >= most_) return false;
+  if (waits_too_long()) start_one();
   return true;
 }
 
@@ -102,16 +88,8 @@ void Workers::stop() {
     stopping_ = true;
   }
   wanted_.notify_all();
-  urgently_wanted_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
-}
-
-std::unique_ptr<Exchange> Workers::take(std::deque<Job>& jobs) {
-  auto exchange = std::move(jobs.front().exchange);
-  jobs.pop_front();
-  last_taken_ = std::chrono::steady_clock::now();
-  return exchange;
 }
 
 void Workers::carry_out(Processor& processor, std::unique_ptr<Exchange> exchange) {
@@ -128,25 +106,12 @@ void Workers::work() {
     {
       std::unique_lock lock(mutex_);
       ++idle_;
-      wanted_.wait(lock, [this] { return !jobs_.empty() || !urgent_.empty() || stopping_; });
+      wanted_.wait(lock, [this] { return !jobs_.empty() || stopping_; });
       --idle_;
-      if (jobs_.empty() && urgent_.empty()) return;
-      exchange = take(urgent_.empty() ? jobs_ : urgent_);
-    }
-    carry_out(processor, std::move(exchange));
-  }
-}
-
-/// Only what is urgent, and only while nobody else has time for it.
-void Workers::work_urgently() {
-  Processor processor(topics_, idle_time_);
-  while (true) {
-    std::unique_ptr<Exchange> exchange;
-    {
-      std::unique_lock lock(mutex_);
-      urgently_wanted_.wait(lock, [this] { return !urgent_.empty() || stopping_; });
-      if (urgent_.empty()) return;
-      exchange = take(urgent_);
+      if (jobs_.empty()) return;
+      exchange = std::move(jobs_.front().exchange);
+      jobs_.pop_front();
+      last_taken_ = std::chrono::steady_clock::now();
     }
     carry_out(processor, std::move(exchange));
   }

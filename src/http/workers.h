@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,15 +14,15 @@
 
 namespace holdfast::http {
 
-/// Threads that run handlers, started on demand. When all of them are held up, one more is there for the routes that need
-/// no token (health), so that a server whose storage hangs can still say that it lives. The queue holds at most one exchange per connection, so it
-/// needs no bound of its own.
+/// Threads that run handlers, started on demand. The queue holds at most one exchange per connection, so it needs no bound of
+/// its own.
 class Workers {
  public:
   /// Takes the exchange back after one run, on a worker's thread.
   using Done = std::function<void(std::unique_ptr<Exchange>, Step)>;
 
-  Workers(Topics& topics, Duration idle_time, std::uint32_t most, Done done);
+  /// `name`: whose workers these are; their threads are called so.
+  Workers(std::string name, Topics& topics, Duration idle_time, std::uint32_t most, Done done);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -38,24 +39,20 @@ class Workers {
     std::chrono::steady_clock::time_point since;
   };
   void work();
-  void work_urgently();
   void carry_out(Processor& processor, std::unique_ptr<Exchange> exchange);
-  [[nodiscard]] std::unique_ptr<Exchange> take(std::deque<Job>& jobs);
-  [[nodiscard]] bool waits_too_long(const std::deque<Job>& jobs) const;
-  void start_one(void (Workers::*run)());
+  [[nodiscard]] bool waits_too_long() const;
+  void start_one();
 
+  const std::string name_;
   Topics& topics_;
   const Duration idle_time_;
   const std::uint32_t most_;
   const Done done_;
   std::mutex mutex_;
   std::condition_variable wanted_;
-  std::condition_variable urgently_wanted_;
   std::deque<Job> jobs_;
   std::chrono::steady_clock::time_point last_taken_;
-  std::deque<Job> urgent_;  // health, which goes first
   std::size_t idle_ = 0;
-  bool has_urgent_thread_ = false;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -192,7 +192,7 @@ Result<Run> plan(const json::Value& submission, const PlanContext& context) {
   return run;
 }
 
-Result<Step> plan_step(const json::Value& step, const Run& run, const PlanContext& context) {
+Result<PostedStep> plan_step(const json::Value& step, const Run& run, const PlanContext& context) {
   if (run.steps.size() >= context.max_steps)
     return std::unexpected(
         bad_submission("the run has its " + std::to_string(context.max_steps) + " steps already", ""));
@@ -202,7 +202,31 @@ Result<Step> plan_step(const json::Value& step, const Run& run, const PlanContex
   if (index.contains(draft->step.spec.id))
     return std::unexpected(bad_submission("the id " + shown(draft->step.spec.id) + " is taken", "/id"));
   if (auto problem = link(*draft, "", index, std::nullopt)) return std::unexpected(std::move(*problem));
-  return std::move(draft->step);
+  return PostedStep{std::move(draft->step), std::move(draft->warnings)};
+}
+
+void add(PostedStep posted, Run& run) {
+  constexpr std::size_t kWarningBytes = 64 * 1024;
+  run.steps.push_back(std::move(posted.step));
+  if (posted.warnings.empty()) return;
+  const std::string more = json_strings(posted.warnings);
+  if (run.warnings.size() + more.size() > kWarningBytes) return;
+  if (run.warnings == "[]") {
+    run.warnings = more;
+  } else {
+    run.warnings.back() = ',';
+    run.warnings.append(more, 1);
+  }
+}
+
+std::string warnings_of(const Run& run, std::string_view step_id) {
+  std::vector<std::string> own;
+  if (const auto all = json::parse(run.warnings)) {
+    for (const json::Value& warning : all->items) {
+      if (std::string text = warning.text(); text.starts_with(warning_prefix(step_id))) own.push_back(std::move(text));
+    }
+  }
+  return json_strings(own);
 }
 
 std::string step_digest(const json::Value& step) {

@@ -89,7 +89,7 @@ Problem read_deadline(const json::Value& step, DraftStep& draft, Duration run_re
   auto own = duration(*value, below(where, "deadline"));
   if (!own) return own.error();
   if (run_remaining.count() > 0 && *own > run_remaining) {
-    draft.warnings.push_back("step " + shown(draft.step.spec.id) + ": its deadline of " +
+    draft.warnings.push_back(warning_prefix(draft.step.spec.id) + "its deadline of " +
                              format_duration(*own) + " is longer than the run's and is cut to " +
                              format_duration(run_remaining));
     own = run_remaining;
@@ -106,8 +106,8 @@ Problem read_max_attempts(const json::Value& step, DraftStep& draft, const ToolP
   const auto wanted = whole_number(*value, 1, below(where, "max_attempts"));
   if (!wanted) return wanted.error();
   if (*wanted > tool.max_attempts) {
-    draft.warnings.push_back("step " + shown(draft.step.spec.id) +
-                             ": its max_attempts is higher than the tool's and is cut to " +
+    draft.warnings.push_back(warning_prefix(draft.step.spec.id) +
+                             "its max_attempts is higher than the tool's and is cut to " +
                              std::to_string(tool.max_attempts));
   }
   draft.step.max_attempts = static_cast<std::uint32_t>(std::min<std::int64_t>(*wanted, tool.max_attempts));
@@ -143,6 +143,10 @@ std::string known_target(const StepSpec& spec, const ToolPolicy& tool) {
 }
 
 }  // namespace
+
+std::string warning_prefix(std::string_view step_id) {
+  return "step " + json::quote(step_id) + ": ";
+}
 
 Result<DraftStep> read_step(const json::Value& value, const std::string& where, Mode mode,
                             Instant run_deadline, const PlanContext& context) {

@@ -16,6 +16,9 @@ struct DraftStep {
   std::vector<std::string> warnings;
 };
 
+/// How every warning about a step begins.
+[[nodiscard]] std::string warning_prefix(std::string_view step_id);
+
 /// Reads and checks what a step says by itself. `where` is the pointer to it, `run_deadline` what its own
 /// deadline must fit into.
 [[nodiscard]] Result<DraftStep> read_step(const json::Value& value, const std::string& where, Mode mode,

@@ -89,11 +89,19 @@ namespace {
 // --- connections
 // ----------------------------------------------------------------------------------------------------
 
+bool has_literal_host(Exchange& exchange) {
+  if (exchange.judged_url != exchange.request.url) {
+    const auto origin = origin_of(exchange.request.url);
+    exchange.literal_host = origin && !is_host_name(origin->host);
+    exchange.judged_url = exchange.request.url;
+  }
+  return exchange.literal_host;
+}
+
 template <class Address>
-bool address_allowed(const Exchange& exchange, Address address) {
+bool address_allowed(Exchange& exchange, Address address) {
   if (!is_private_address(address) || (exchange.request.allow_private && !is_forbidden_address(address))) return true;
-  const auto origin = origin_of(exchange.request.url);
-  return origin && exchange.keep_literals && !is_host_name(origin->host);
+  return exchange.keep_literals && has_literal_host(exchange);
 }
 
 }  // namespace

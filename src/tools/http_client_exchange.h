@@ -88,6 +88,9 @@ struct Exchange {
   int hop = 0;                             // redirects followed
   bool other_origin = false;               // no configured header may go there
   bool keep_literals = true;               // literal addresses in the URL are taken as meant
+  // Whether the host of `judged_url` is an address. Kept between uses: calls of one tool often go to the same URL.
+  std::string judged_url;
+  bool literal_host = false;
   Seen seen;
   std::uint64_t earlier_sent = 0, earlier_received = 0;  // of the hops before this one
   bool looking_up = false;                               // a second lookup asks why the first one failed

@@ -11,7 +11,7 @@ namespace holdfast::bench {
 namespace {
 
 constexpr auto kUsage =
-    "usage: holdfast_bench --binary FILE [--quick|--smoke] [--packages DIR] [--peers NAME,…|none] [--no-floor]\n"
+    "usage: holdfast_bench --binary FILE [--quick|--smoke] [--packages DIR] [--peers NAME,…|none] [--no-floor] [--ledger FILE]\n"
     "       [--tool plain|keyed|none] [--steps N,…] [--concurrency N,…] [--seconds N] [--warm-up N] [--repetitions N]";
 
 std::vector<std::string> split(const std::string& list) {
@@ -80,6 +80,8 @@ Plan read_arguments(int count, char** words) {
       plan.packages = value();
     } else if (word == "--peers") {
       peers = list();
+    } else if (word == "--ledger") {
+      plan.ledger = value();
     } else if (word == "--quick") {
       apply_quick(plan);
     } else if (word == "--smoke") {

@@ -13,6 +13,7 @@ struct Plan {
   std::vector<std::string> tools{"plain", "keyed"};
   std::vector<int> steps{1, 5};
   int repetitions = 3;
+  std::string ledger;  // an old one: ours is measured with a copy of it too; empty: not
   bool floor = true;
   std::chrono::milliseconds warm_up{1500};  // for the peers' compilers and pools; the same for all
   std::chrono::milliseconds time{3000};

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -30,7 +31,12 @@ std::uint16_t port_after(const std::string& line, const std::string& name) {
 
 }  // namespace
 
-Holdfast::Holdfast(const std::string& binary, std::string tool, std::uint16_t tool_port) : tool_(std::move(tool)) {
+Holdfast::Holdfast(const std::string& binary, std::string tool, std::uint16_t tool_port, const std::string& ledger)
+    : tool_(std::move(tool)) {
+  if (!ledger.empty()) {
+    std::filesystem::copy_file(ledger, process_.folder() / "bench.db");
+    bytes_at_start_ = std::filesystem::file_size(ledger);
+  }
   const std::string config = (process_.folder() / "holdfast.yaml").string();
   std::ofstream(config) << configuration(tool_port);
   const std::string line =
@@ -68,7 +74,7 @@ std::uint64_t Holdfast::bytes_on_disk() const {
   for (const auto& file : std::filesystem::directory_iterator(process_.folder())) {
     if (file.path().filename().string().starts_with("bench.db")) bytes += file.file_size();
   }
-  return bytes;
+  return bytes - std::min(bytes, bytes_at_start_);
 }
 
 double Holdfast::commits() const {

@@ -16,6 +16,8 @@
 namespace holdfast::bench {
 namespace {
 
+constexpr auto kWithOldLedger = "holdfast, old ledger";
+
 double percentile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
   return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
@@ -24,8 +26,13 @@ double percentile(const std::vector<double>& sorted, double share) {
 Sample measure(const Plan& plan, const Row& row) {
   ToolServer tools;
   std::unique_ptr<Subject> subject;
-  if (row.subject == "holdfast") subject = std::make_unique<Holdfast>(plan.binary, row.tool, tools.port());
-  if (row.subject != "holdfast") subject = std::make_unique<Peer>(row.subject, plan.packages, tools.port());
+  if (row.subject == "holdfast") {
+    subject = std::make_unique<Holdfast>(plan.binary, row.tool, tools.port(), "");
+  } else if (row.subject == kWithOldLedger) {
+    subject = std::make_unique<Holdfast>(plan.binary, row.tool, tools.port(), plan.ledger);
+  } else {
+    subject = std::make_unique<Peer>(row.subject, plan.packages, tools.port());
+  }
 
   std::vector<Usage> usage;
   const double commits_before = subject->commits();
@@ -64,6 +71,9 @@ Sample measure(const Plan& plan, const Row& row) {
 std::uint64_t measure_all(const Plan& plan, int steps, std::size_t concurrency) {
   std::vector<Row> rows;
   for (const std::string& tool : plan.tools) rows.push_back({"holdfast", tool, steps, concurrency});
+  if (!plan.ledger.empty()) {
+    for (const std::string& tool : plan.tools) rows.push_back({kWithOldLedger, tool, steps, concurrency});
+  }
   for (const std::string& peer : plan.peers) rows.push_back({peer, "keyed", steps, concurrency});
   std::vector<std::vector<Sample>> samples(rows.size());
   std::uint64_t errors = 0;

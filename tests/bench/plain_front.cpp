@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   const auto random = system_random();
   engine::Engine engine(clock, *random, *opened->ledger, catalog, *transport, hub, metrics, {});
   api::EngineCommands commands(engine, *opened->ledger);
-  const api::Service service{clock, commands, *opened->reader, hub.known(), hub.large(), catalog, metrics};
+  const api::Service service{clock, commands, *opened->reader, hub.known(), hub.large(), catalog, metrics, engine.latencies()};
   const auto server = bench::make_plain_server(clock, std::stoul(argv[2]));
   hub.attach(*server, *server);
   api::add_client_listener(*server, service);

@@ -28,7 +28,7 @@ class PlainServer final : public http::Server {
   }
   ~PlainServer() override { stop(); }
 
-  void route(std::string method, std::string pattern, http::Access, http::Handler handler) override {
+  void route(std::string method, std::string pattern, http::Access, http::Handler handler, http::Glance) override {
     std::vector<std::string> names;
     std::string expression;
     for (std::size_t i = 0; i < pattern.size(); ++i) {

@@ -11,7 +11,7 @@ def read_rows(lines):
         if row["subject"] in ("machine", "floor"):
             around[row["subject"]] = row
         else:
-            name = row["subject"] + (" " + row["tool"] if row["subject"] == "holdfast" else "")
+            name = row["subject"] + (" " + row["tool"] if row["subject"].startswith("holdfast") else "")
             rows.setdefault((row["steps"], row["concurrency"]), {})[name] = row
     return rows, around
 

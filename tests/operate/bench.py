@@ -30,6 +30,10 @@ class Tools(http.server.ThreadingHTTPServer):
     def url(self):
         return f"http://127.0.0.1:{self.server_port}"
 
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a caller that hung up
+            super().handle_error(request, client_address)
+
     def release(self):
         self.gate.set()
 

@@ -71,6 +71,29 @@ class Reload(Bench):
         self.assertEqual(self.settled(product, self.submit(product, ("api", "go")))["status"], "succeeded")
         self.assertEqual(self.tools.hits, {"/go": 1})
 
+    def test_every_reload_is_in_the_audit_also_one_that_was_refused(self):
+        ops = "hf_ops.cccc"
+        auth = {"tokens": [token_line("ops", "operator", ops)]}
+        first = {"api": {**self.server(go="/go"), "headers": {"Authorization": "${env:AUDIT_SECRET}"}}}
+        os.environ["AUDIT_SECRET"] = "planted-audit"
+        self.addCleanup(os.environ.pop, "AUDIT_SECRET")
+        self.configure(servers=first, auth=auth)
+        product = self.product()
+
+        def newest():
+            return self.get(product, "/v1/audit?limit=1", ops, admin=True).json["items"]
+        self.configure(servers={**first, "more": self.server(fresh="/fresh")}, auth=auth, retention="30d", database="other.db")
+        self.hang_up(product)
+        entry = self.wait_for(newest, "the reload in the audit")[0]
+        self.assertEqual([entry[k] for k in ("who", "action", "subject", "why")], ["operator", "reload", "configuration", "SIGHUP"])
+        self.assertEqual(entry["data"], {"changed": ["retention", "more added", "more.fresh added"], "needs_restart": ["database"]})
+        self.configure(servers={"api": {**first["api"], "max_in_fligt": 2}}, auth=auth)
+        self.hang_up(product, "not reloaded")
+        refused = self.wait_for(lambda: [e for e in newest() if e["seq"] > entry["seq"]], "the refusal in the audit")[0]
+        self.assertEqual([refused[k] for k in ("who", "action")], ["operator", "reload"])
+        self.assertIn("did you mean `max_in_flight`?", refused["data"]["refused"])
+        self.assertNotIn("planted-audit", str(self.get(product, "/v1/audit", ops, admin=True).body))
+
     def test_what_needs_a_restart_is_named_and_stays(self):
         servers = {"api": self.server(go="/go")}
         self.configure(servers=servers)

@@ -74,6 +74,15 @@ class Package(unittest.TestCase):
         with open(self.path(CONF), "w") as file:
             file.write(text.replace("127.0.0.1:4653", "127.0.0.1:0").replace("127.0.0.1:4654", "127.0.0.1:0"))
 
+    def verifiable(self, unit):
+        """The unit with the commands where this folder has them."""
+        with open(unit) as file:
+            text = file.read().replace("=/usr/bin/holdfast ", f"={self.path('usr/bin/holdfast')} ")
+        copy = os.path.join(tempfile.mkdtemp(dir=self.folder), "holdfast.service")
+        with open(copy, "w") as file:
+            file.write(text)
+        return copy
+
     def newer(self):
         """The same package with a higher version and another shipped configuration."""
         tree, deb = os.path.join(self.folder, "newer"), os.path.join(self.folder, "newer.deb")
@@ -104,7 +113,7 @@ class Package(unittest.TestCase):
     def test_its_files_are_in_their_places(self):
         listing = run("dpkg-deb", "-c", self.deb)
         for mode, name in (("-rwxr-xr-x", "./usr/bin/holdfast"), ("-rw-r--r--", f"./{CONF}"), ("-rw-r--r--", "./lib/systemd/system/holdfast.service"),
-                           ("-rw-r--r--", "./usr/share/doc/holdfast/docs/operations.md"), ("-rw-r--r--", "./usr/share/holdfast/openapi.yaml")):
+                           ("-rw-r--r--", "./usr/share/doc/holdfast/docs/operations.md"), ("-rw-r--r--", "./usr/share/doc/holdfast/copyright"), ("-rw-r--r--", "./usr/share/holdfast/openapi.yaml")):
             self.assertRegex(listing, rf"(?m)^{mode} root/root .* {re.escape(name)}$")
         self.assertEqual(run("dpkg-deb", "-I", self.deb, "conffiles").split(), [f"/{CONF}"])
 
@@ -113,6 +122,9 @@ class Package(unittest.TestCase):
             self.skipTest("no systemd-analyze here")
         self.dpkg("-i", self.deb)
         unit = self.path("lib/systemd/system/holdfast.service")
+        # Words that systemd does not know are said on stderr, and are no error to it.
+        verified = subprocess.run(["systemd-analyze", "verify", "--man=no", self.verifiable(unit)], capture_output=True, text=True, timeout=60)
+        self.assertEqual((verified.returncode, verified.stderr), (0, ""))
         verdict = run("systemd-analyze", "security", "--offline=true", "--threshold=25", unit)
         self.assertRegex(verdict, r"Overall exposure level for holdfast.service: [012]\.")
 

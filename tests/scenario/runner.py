@@ -323,6 +323,8 @@ class World(Listening, Load, Operating, Surroundings):
             timer.cancel()
         self.stop_listening()
         self.faults.stop()
+        if self.product.running() and os.environ.get("HOLDFAST_TEST_END") == "terminate":
+            self.do_terminate()  # a sanitizer looks for leaks when a process ends by itself
         if self.product.running():
             self.product.kill()
         self.unmount()

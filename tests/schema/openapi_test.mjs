@@ -147,6 +147,12 @@ test('open runs', async () => {
   const run = await submit('open');
   const at = {run: run.id};
   await call('addStep', {at, query: '?wait=20s', body: example('addStep', 'step'), status: 201});
+  const cut = {...example('addStep', 'step'), id: 'cut', max_attempts: 99};
+  for (const status of [201, 200]) {
+    const {value: {warnings}} = await call('addStep', {at, body: cut, status});
+    assert.deepEqual(warnings, ['step "cut": its max_attempts is higher than the tool\'s and is cut to 3']);
+    assert.deepEqual((await call('getRun', {at})).value.warnings, warnings);
+  }
   await call('addStep', {at, body: example('addStep', 'step')});
   await call('addStep', {at, body: {...example('addStep', 'step'), args: {}}, status: 422});
   await call('addStep', {at, body: {id: 'two', server: 'crm', tool: 'no_such_tool'}, status: 400});

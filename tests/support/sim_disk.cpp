@@ -140,6 +140,13 @@ void Disk::remove(const std::string& name, bool sync_folder) {
   if (sync_folder) durable_names_ = names_;
 }
 
+void Disk::rename(const std::string& from, const std::string& to) {
+  const auto file = names_.at(from);
+  names_.erase(from);
+  file->name = to;
+  names_[to] = file;
+}
+
 void Disk::write(Inode& file, std::string_view bytes, std::uint64_t offset) {
   put_at(file.live, bytes, offset);
   file.pending.push_back({offset, std::string(bytes), false});
@@ -242,7 +249,7 @@ void Disk::boot() {
       auto& body = bodies[file.get()];
       if (!body) {
         body = std::make_shared<Inode>();
-        body->name = file->name;
+        body->name = name;  // a rename may have been lost
         body->live = std::move(file->live);
         body->durable = std::move(file->durable);
         body->pending = std::move(file->pending);

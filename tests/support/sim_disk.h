@@ -15,7 +15,7 @@
 
 namespace holdfast::sim {
 
-enum class Operation : std::uint8_t { open, read, write, truncate, sync, remove };
+enum class Operation : std::uint8_t { open, read, write, truncate, sync, remove, rename };
 
 /// What became of one write that was not synced when the power was cut. Torn: some of its sectors are on the
 /// disk and some are not. Garbled: some of its sectors hold bytes that nobody wrote.
@@ -116,6 +116,8 @@ class Disk {
   [[nodiscard]] std::shared_ptr<Inode> find(const std::string& name) const;
   [[nodiscard]] std::shared_ptr<Inode> make(const std::string& name);
   void remove(const std::string& name, bool sync_folder);
+  void rename(const std::string& from, const std::string& to);
+  void sync_folder() { durable_names_ = names_; }
   void write(Inode& file, std::string_view bytes, std::uint64_t offset);
   void truncate(Inode& file, std::uint64_t size);
   void sync(Inode& file);

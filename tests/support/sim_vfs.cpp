@@ -351,10 +351,50 @@ void Vfs::seed_sqlite(std::uint64_t seed) {
   if (before && before != &vfs_) sqlite3_vfs_register(before, 1);
 }
 
+namespace {
+
+Result<void> outcome(Disk::Go go, const char* what) {
+  if (go == Disk::Go::go) return {};
+  return std::unexpected(Error{"storage_error", std::string("the simulated disk fails to ") + what, {}});
+}
+
+}  // namespace
+
+void SimFolder::remove(const std::string& path) {
+  if (disk_.exists(path) && disk_.begin(Operation::remove) == Disk::Go::go) disk_.remove(path, false);
+}
+
+Result<void> SimFolder::create_private(const std::string& path) {
+  remove(path);
+  const Disk::Go go = disk_.begin(Operation::open);
+  if (go == Disk::Go::go) (void)disk_.make(path);
+  return outcome(go, "make a file");
+}
+
+Result<void> SimFolder::sync(const std::string& path) {
+  const auto file = disk_.find(path);
+  const Disk::Go go = disk_.begin(Operation::sync, file.get());
+  if (go == Disk::Go::go) disk_.sync(*file);
+  if (go == Disk::Go::fail) disk_.lose_pending(*file);
+  return outcome(go, "sync a file");
+}
+
+Result<void> SimFolder::sync_folder_of(const std::string&) {
+  const Disk::Go go = disk_.begin(Operation::sync);
+  if (go == Disk::Go::go) disk_.sync_folder();
+  return outcome(go, "sync the folder");
+}
+
+Result<void> SimFolder::rename(const std::string& from, const std::string& to) {
+  const Disk::Go go = disk_.begin(Operation::rename);
+  if (go == Disk::Go::go) disk_.rename(from, to);
+  return outcome(go, "rename a file");
+}
+
 Result<ledger::Opened> open_ledger(Vfs& vfs, ledger::sqlite::Tuning tuning) {
-  if (!vfs.disk().exists(kDatabase)) vfs.disk().put(kDatabase);
+  SimFolder folder(vfs.disk());
   tuning.vfs = vfs.name();
-  return ledger::sqlite::open_in_vfs(ledger::Options{.path = kDatabase, .readers = 1}, tuning);
+  return ledger::sqlite::open_in_vfs(ledger::Options{.path = kDatabase, .readers = 1}, tuning, folder);
 }
 
 }  // namespace holdfast::sim

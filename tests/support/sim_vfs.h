@@ -6,6 +6,7 @@
 #include <string>
 
 #include "holdfast/ledger/ledger.h"
+#include "ledger/sqlite/file.h"
 #include "ledger/sqlite/open.h"
 #include "support/sim_disk.h"
 
@@ -39,10 +40,24 @@ class Vfs {
   std::uint64_t slept_us_ = 0;
 };
 
+/// The folder of a simulated disk.
+class SimFolder final : public ledger::sqlite::Folder {
+ public:
+  explicit SimFolder(Disk& disk) : disk_(disk) {}
+  bool exists(const std::string& path) override { return disk_.exists(path); }
+  void remove(const std::string& path) override;
+  Result<void> create_private(const std::string& path) override;
+  Result<void> sync(const std::string& path) override;
+  Result<void> sync_folder_of(const std::string& path) override;
+  Result<void> rename(const std::string& from, const std::string& to) override;
+
+ private:
+  Disk& disk_;
+};
+
 inline constexpr const char* kDatabase = "/holdfast.db";
 
-/// The real ledger, writer and readers, on the file kDatabase of this disk (made empty when it is not there),
-/// migrated as any other. Errors: those of open_sqlite().
+/// The real ledger, writer and readers, on the file kDatabase of this disk, made and migrated as any other. Errors: those of open_sqlite().
 [[nodiscard]] Result<ledger::Opened> open_ledger(Vfs& vfs, ledger::sqlite::Tuning tuning = {});
 
 }  // namespace holdfast::sim

@@ -11,7 +11,8 @@
 namespace holdfast {
 
 /// Makes run ids: `run_` and 26 characters of Crockford base32 (48 bits of time, 80 random bits), ascending
-/// within a process also inside one millisecond. Not thread-safe.
+/// within a process also inside one millisecond, there by a random step: whoever knows an id can't tell the one before or
+/// after it. Not thread-safe.
 class RunIds {
  public:
   explicit RunIds(Random& random) : random_(random) {}
@@ -19,6 +20,9 @@ class RunIds {
   [[nodiscard]] std::string next(Instant now);
 
  private:
+  void draw(std::int64_t ms);
+  [[nodiscard]] bool climb();  // false: past the last id of this millisecond
+
   Random& random_;
   std::int64_t last_ms_ = -1;
   std::uint64_t high_ = 0;  // upper 16 of the 80 random bits

@@ -11,6 +11,7 @@
 #include "holdfast/core/random.h"
 #include "holdfast/core/time.h"
 #include "holdfast/ledger/ledger.h"
+#include "holdfast/run/plan.h"
 #include "holdfast/run/run.h"
 #include "holdfast/tools/catalog.h"
 #include "holdfast/tools/transport.h"
@@ -103,7 +104,7 @@ class Engine final : public tools::CallSink {
   void replay(std::string owner, std::string key, std::string digest, Answer<std::optional<Submitted>> answer);
   /// Open runs only. `bind` reads the step against the run's steps as they are, on the engine's thread; its
   /// error is the answer. Errors: `run_not_found`, `step_reused`, `run_settled`, `not_open`.
-  using Bind = std::move_only_function<Result<run::Step>(const run::Run&)>;
+  using Bind = std::move_only_function<Result<run::PostedStep>(const run::Run&)>;
   void add_step(std::string run_id, std::string owner_or_any, std::string step_id, std::string digest,
                 Bind bind, Answer<StepAdded> answer);
   /// Open runs only. `digest` tells a repeat (which changes nothing) from another finish. Errors:
@@ -132,8 +133,8 @@ class Engine final : public tools::CallSink {
   /// Runs `work` on the engine's thread between two events, so that no decision sees the world before and after it. Always
   /// taken, also while the engine drains; dropped when it has stopped. Must not block.
   void between_events(std::move_only_function<void()> work);
-  /// An entry of the audit log, for what changes nothing else here. Answered once it is durable.
-  void note(std::string who, std::string action, std::string subject, std::string why, Answer<void> answer);
+  /// An entry of the audit log, for what changes nothing else here; its time is that of the commit. Answered once it is durable.
+  void note(ledger::AuditEntry entry, Answer<void> answer);
   /// False while the ledger cannot be written or the engine is stopping: /readyz.
   [[nodiscard]] bool ready() const;
   /// False from a commit that failed for want of storage until one succeeds: no run moves meanwhile, and what

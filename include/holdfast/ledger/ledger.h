@@ -19,8 +19,8 @@ struct AuditEntry {
   std::int64_t seq = 0;
   Instant at{};
   std::string who;      // token name, or "operator" without tokens
-  std::string action;   // resolve, cancel, breaker.open, breaker.close, …
-  std::string subject;  // write id, run id, server/tool
+  std::string action;   // resolve.landed, cancel, breaker.open, backup, reload, …
+  std::string subject;  // write id, run id, server/tool, path, …
   std::string why;
   std::string data = "{}";
 };

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/json.h"
@@ -29,10 +30,19 @@ struct PlanContext {
 /// argument decides it.
 [[nodiscard]] Result<Run> plan(const json::Value& submission, const PlanContext& context);
 
+/// A step that may be added to an open run, and what was cut to fit.
+struct PostedStep {
+  Step step;
+  std::vector<std::string> warnings;
+};
 /// One step of an open run, as posted by its agent (`digest` filled in). References may name the run's
 /// earlier steps only; without `after` the step waits for what it refers to and nothing else. Pointers are
 /// relative to the step.
-[[nodiscard]] Result<Step> plan_step(const json::Value& step, const Run& run, const PlanContext& context);
+[[nodiscard]] Result<PostedStep> plan_step(const json::Value& step, const Run& run, const PlanContext& context);
+/// The step becomes the run's last, and its warnings the run's, which keeps 64 KiB of them.
+void add(PostedStep posted, Run& run);
+/// Those of the run's warnings that are about this step: a JSON array of strings.
+[[nodiscard]] std::string warnings_of(const Run& run, std::string_view step_id);
 
 /// SHA-256 of the step's canonical form, in hexadecimal: tells a repeated step from another body.
 [[nodiscard]] std::string step_digest(const json::Value& step);

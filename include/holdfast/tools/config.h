@@ -95,6 +95,11 @@ struct Config {
 /// What `holdfast check` prints: every effective value with its source; secrets as `***`.
 [[nodiscard]] std::string describe(const Config& config);
 
+/// What differs between two configurations, by name and without values: `retention`, `auth.tokens.ops`,
+/// `crm.search.deadline`; ` added` or ` removed` stands behind what only one of them has. In order; at most 200, and then how
+/// many more.
+[[nodiscard]] std::vector<std::string> differences(const Config& before, const Config& after);
+
 /// Replaces every configured secret in `text` by `***`. Secrets shorter than 4 bytes are left alone.
 [[nodiscard]] std::string redact(std::string text, const std::vector<std::string>& secrets);
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -51,7 +52,25 @@ ssize_t read_fully(int fd, char* out, std::size_t size) {
   return static_cast<ssize_t>(got);
 }
 
+class RealFolder final : public Folder {
+ public:
+  bool exists(const std::string& path) override { return access(path.c_str(), F_OK) == 0; }
+  void remove(const std::string& path) override { unlink(path.c_str()); }
+  Result<void> create_private(const std::string& path) override { return sqlite::create_private(path); }
+  Result<void> sync(const std::string& path) override { return sync_path(path); }
+  Result<void> sync_folder_of(const std::string& path) override { return sync_path(folder_of(path)); }
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    if (std::rename(from.c_str(), to.c_str()) != 0) return std::unexpected(storage_error(to, "cannot name the database", errno));
+    return {};
+  }
+};
+
 }  // namespace
+
+Folder& real_folder() {
+  static RealFolder folder;
+  return folder;
+}
 
 Error storage_error(const std::string& path, const std::string& what, int system_error) {
   const bool full = system_error == ENOSPC || system_error == EDQUOT;

@@ -51,6 +51,19 @@ struct Header {
 /// Turns the closed database file at `path` into one that says it is a backup.
 [[nodiscard]] Result<void> mark_backup(const std::string& path);
 
+/// What making a database asks of its folder, beside what SQLite does itself. Tests put their own disk behind it.
+class Folder {
+ public:
+  virtual ~Folder() = default;
+  [[nodiscard]] virtual bool exists(const std::string& path) = 0;
+  virtual void remove(const std::string& path) = 0;  // one that is not there is fine
+  [[nodiscard]] virtual Result<void> create_private(const std::string& path) = 0;  // as the function below
+  [[nodiscard]] virtual Result<void> sync(const std::string& path) = 0;            // as sync_path()
+  [[nodiscard]] virtual Result<void> sync_folder_of(const std::string& path) = 0;
+  [[nodiscard]] virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
+};
+[[nodiscard]] Folder& real_folder();
+
 /// Creates an empty file with mode 0600 whatever the umask; an existing one is replaced.
 [[nodiscard]] Result<void> create_private(const std::string& path);
 /// Makes a file's content, or a folder's entries, survive a power cut.

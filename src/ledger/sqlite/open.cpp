@@ -2,9 +2,6 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-
 #include "ledger/sqlite/file.h"
 #include "ledger/sqlite/migrate.h"
 #include "ledger/sqlite/reader.h"
@@ -39,29 +36,28 @@ Result<std::uint32_t> version_with_wal(const std::string& path, std::uint32_t in
 }
 
 /// SQLite would take the leftovers of a database that is gone for the new one's.
-void remove_companions(const std::string& path) {
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
+void remove_companions(Folder& folder, const std::string& path) {
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) folder.remove(path + suffix);
 }
 
 /// Makes a database with the current schema under another name and moves it into place: at `path` there is
 /// nothing or all of it.
-Result<void> create(const std::string& path) {
+Result<void> create(const std::string& path, Folder& folder, const std::string& vfs) {
   const std::string fresh = path + ".new";
-  remove_companions(fresh);
-  if (const Result<void> made = create_private(fresh); !made) return made;
+  remove_companions(folder, fresh);
+  if (const Result<void> made = folder.create_private(fresh); !made) return made;
   try {
-    Connection connection(fresh, Role::writer, 1024);
+    Connection connection(fresh, Role::writer, 1024, vfs);
     migrate(connection, migrations());
     connection.execute("PRAGMA journal_mode = WAL");
   } catch (const SQLite::Exception& failure) {
-    unlink(fresh.c_str());
+    folder.remove(fresh);
     return std::unexpected(to_error(path, failure, nullptr));
   }
-  if (const Result<void> synced = sync_path(fresh); !synced) return synced;
-  remove_companions(path);
-  if (std::rename(fresh.c_str(), path.c_str()) != 0)
-    return std::unexpected(storage_error(path, "cannot name the database", errno));
-  return sync_path(folder_of(path));
+  if (const Result<void> synced = folder.sync(fresh); !synced) return synced;
+  remove_companions(folder, path);
+  if (const Result<void> named = folder.rename(fresh, path); !named) return named;
+  return folder.sync_folder_of(path);
 }
 
 /// Leaves a database with a schema of at most this program's at `path`, or refuses.
@@ -71,7 +67,7 @@ Result<void> prepare(const std::string& path, bool may_create) {
   if (header->kind == Header::Kind::foreign) return std::unexpected(foreign(path));
   if (header->kind != Header::Kind::ours) {
     if (!may_create) return std::unexpected(Error{"storage_error", "there is no database " + path, {}});
-    return create(path);
+    return create(path, real_folder(), {});
   }
   const Result<std::uint32_t> version =
       header->version > newest_version() ? header->version : version_with_wal(path, header->version);
@@ -118,7 +114,10 @@ Result<Opened> open_tuned(const Options& options, const Tuning& tuning) {
   return open_prepared(*path, std::move(*lock), options, tuning);
 }
 
-Result<Opened> open_in_vfs(const Options& options, const Tuning& tuning) {
+Result<Opened> open_in_vfs(const Options& options, const Tuning& tuning, Folder& folder) {
+  if (!folder.exists(options.path)) {
+    if (const Result<void> made = create(options.path, folder, tuning.vfs); !made) return std::unexpected(made.error());
+  }
   return open_prepared(options.path, Lock{Descriptor{}, {}, false}, options, tuning);
 }
 

@@ -7,6 +7,8 @@
 
 namespace holdfast::ledger::sqlite {
 
+class Folder;  // file.h
+
 struct Tuning {
   int writer_cache_kib = 8 * 1024;
   int reader_cache_kib = 1024;
@@ -20,8 +22,8 @@ struct Tuning {
 };
 
 [[nodiscard]] Result<Opened> open_tuned(const Options& options, const Tuning& tuning);
-/// On the file system `tuning.vfs`, where no other process can be: an existing, perhaps empty, file is
-/// migrated where it stands. The path is taken as it is.
-[[nodiscard]] Result<Opened> open_in_vfs(const Options& options, const Tuning& tuning);
+/// On the file system `tuning.vfs`, where no other process can be: a file that is not there is made in `folder` as on
+/// the real one; an existing one is migrated where it stands. The path is taken as it is.
+[[nodiscard]] Result<Opened> open_in_vfs(const Options& options, const Tuning& tuning, Folder& folder);
 
 }  // namespace holdfast::ledger::sqlite

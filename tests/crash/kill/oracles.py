@@ -48,14 +48,15 @@ def judge(world, ledger, settled_now):
     lost = promises(world, ledger)
     for place, step in ledger.steps.items():
         sent_rows(world, ledger, place, step, hits)
-    repeated = sum(effect_faults(world, tool, marker, count) for (tool, marker), count in effects.items())
+    repeated = [tool for (tool, marker), count in effects.items() if effect_faults(world, tool, marker, count)]
     strangers(world, ledger, hits)
     for seq, run in ledger.runs.items():
         run_faults(world, ledger, seq, run, settled_now)
     keyed = same_bytes(world, hits)
     calls = {key: seen for key, seen in hits.items() if key[0] in WRITES + ("read", "look")}
     return {"runs": len(ledger.runs), "promised": len(world.promised), "lost_runs": lost, "hits": sum(map(len, calls.values())),
-            "effects": sum(effects.values()), "repeated_writes": repeated, "keyed_resends": keyed,
+            "effects": sum(effects.values()), "repeated_writes": len(repeated), "repeated_plain_writes": sum(tool in PLAIN for tool in repeated),
+            "keyed_resends": keyed,
             "unknown_writes": sum(1 for w in ledger.writes.values() if w["open"]), "operator_orders": sum(ledger.ordered.values()),
             "statuses": dict(collections.Counter(r["status"] for r in ledger.runs.values()))}
 

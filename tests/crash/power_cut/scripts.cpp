@@ -1,5 +1,7 @@
 #include "power_cut/scripts.h"
 
+#include "ledger/sqlite/migrate.h"
+
 namespace holdfast::sweep {
 
 namespace {
@@ -18,6 +20,12 @@ std::string plan(const std::string& key, const std::vector<std::string>& tools) 
 
 Action submit(std::string key, std::vector<std::string> tools) {
   return [=](World& w) { w.submit(key, plan(key, tools)); };
+}
+/// A read with the same arguments as all others of this kind: what one was answered may stand in for the next.
+Action ask_again(std::string key) {
+  return [=](World& w) {
+    w.submit(key, R"({"name":")" + key + R"(","steps":[{"id":"s0","server":"api","tool":"cached","args":{"m":")" + kShared + R"("}}]})");
+  };
 }
 Action answer(std::string marker, Evidence evidence = good()) {
   return [=](World& w) { w.answer(marker, evidence); };
@@ -66,9 +74,25 @@ const std::vector<Script>& scripts() {
        {submit("a", {"checked"}), answer("a/s0", lost()), answer("a/s0", good(R"({"total":0})")), sleep(5'000), answer("a/s0", good(R"({"total":1})")),
         submit("b", {"plain", "read"}), answer("b/s0", lost()), [](World& w) { w.late("b/s0"); }, submit("c", {"keyed", "plain"}),
         [](World& w) { w.kill(); }, sleep(2'000), answer("c/s0"), answer("c/s1")}},
+      {"answers that are kept, a fallback that uses one, and service times",
+       {ask_again("a"), answer(kShared, good(R"({"kept":1})")), sleep(11'000), ask_again("b"), answer(kShared, status(404)), ask_again("c"),
+        answer(kShared, good(R"({"kept":2})"))}},
+      {"old runs are deleted",
+       {submit("a", {"read"}), answer("a/s0"), submit("b", {"plain", "read"}), answer("b/s0"), answer("b/s1"), submit("c", {"plain"}),
+        answer("c/s0", lost()), sleep(70'000), submit("z", {"read"}), answer("z/s0"), sleep(2'000)},
+       false, false, 1024, 4096, Duration{60'000}},
       {"checkpoints", many_runs(6), false, false, 8, 40},
       {"a restored backup is adopted", {sleep(500), submit("z", {"read"}), answer("z/s0")}, false, true},
   };
+  return all;
+}
+
+std::vector<Script> migrations() {
+  std::vector<Script> all;
+  for (std::uint32_t version = 1; version < ledger::sqlite::newest_version(); ++version) {
+    all.push_back({"a ledger of schema " + std::to_string(version), {sleep(500), submit("z", {"read"}), answer("z/s0")}});
+    all.back().from_version = version;
+  }
   return all;
 }
 

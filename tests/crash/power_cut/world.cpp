@@ -20,9 +20,10 @@ servers:
         request: {method: POST, path: /checked}
         check: {tool: find, args: {m: "${args/m}"}, found: {pointer: /total, not: 0}, settle: 1s, for: 1h}
       find: {effect: read, request: {method: POST, path: /find}}
+      cached: {effect: read, request: {method: POST, path: /cached}, fallback: {cached: {max_age: 1h}}}
 )";
 
-tools::Config config() {
+tools::Config config(std::optional<Duration> retention) {
   static const tools::Config loaded = [] {
     const testing::Folder folder;
     std::ofstream(folder.path / "c.yaml") << kConfig;
@@ -30,7 +31,9 @@ tools::Config config() {
     if (!read) throw std::runtime_error(read.error().message);
     return *read;
   }();
-  return loaded;
+  tools::Config config = loaded;
+  config.retention = retention;
+  return config;
 }
 
 std::string marker_in(const std::string& body) {
@@ -43,8 +46,8 @@ std::string marker_in(const std::string& body) {
 struct World::Life {
   Life(World& world, ledger::Opened from)
       : opened(std::move(from)),
-        ledger(*opened.ledger, world.disk),
-        catalog(config()),
+        ledger(*opened.ledger, world),
+        catalog(config(world.retention)),
         transport(world),
         random(seeded_random(static_cast<std::uint64_t>(++world.lives))),
         engine(world.clock, *random, ledger, catalog, transport, observer, metrics, engine::Options{100, Duration{1'000}}) {}
@@ -73,8 +76,33 @@ void Tools::cancel(tools::CallId id) {
   it->tool = "cancelled";
 }
 
+Result<ledger::Committed> Mortal::commit(ledger::Batch& batch) {
+  auto done = ForwardingLedger::commit(batch);
+  if (!done) return done;
+  // Named one by one, so that this does not compile when there is a kind that nobody thought of.
+  const auto& [new_runs, new_steps, runs, steps, attempts, events, breakers, gates, answers, audit, latencies, prune, probe, adopt] = batch;
+  const auto seen = [&](const char* name, bool any) {
+    if (any) world_.kinds.insert(name);
+  };
+  seen("new_runs", !new_runs.empty());
+  seen("new_steps", !new_steps.empty());
+  seen("runs", !runs.empty());
+  seen("steps", !steps.empty());
+  seen("attempts", !attempts.empty());
+  seen("events", !events.empty());
+  seen("breakers", !breakers.empty());
+  seen("gates", !gates.empty());
+  seen("answers", !answers.empty());
+  seen("audit", !audit.empty());
+  seen("latencies", !latencies.empty());
+  seen("prune", !prune.empty());
+  seen("probe", probe);
+  seen("adopt", adopt);
+  return done;
+}
+
 void Mortal::answered(const Error* error) {
-  if (!disk_.running() || (error != nullptr && error->code == "storage_broken")) throw Died{};
+  if (!world_.disk.running() || (error != nullptr && error->code == "storage_broken")) throw Died{};
 }
 
 void Mortal::checkpoint_if_due() {
@@ -82,9 +110,11 @@ void Mortal::checkpoint_if_due() {
   answered(nullptr);
 }
 
-World::World(std::string image, ledger::sqlite::Tuning tuned) : disk(1), vfs(disk), tuning(std::move(tuned)) {
+World::World(Beginning beginning, ledger::sqlite::Tuning tuned, std::optional<Duration> kept)
+    : disk(1), vfs(disk), tuning(std::move(tuned)), retention(kept), runs(std::move(beginning.runs)) {
   vfs.seed_sqlite(1);
-  if (!image.empty()) disk.put(sim::kDatabase, std::move(image));
+  if (!beginning.image.empty()) disk.put(sim::kDatabase, std::move(beginning.image));
+  for (const auto& [key, id] : runs) since[key] = clock.at;
 }
 
 World::~World() = default;
@@ -111,7 +141,10 @@ void World::start() {
   for (int tries = 0; tries < 8; ++tries) {
     outstanding.clear();
     life_.reset();
-    if (!disk.running()) disk.boot();
+    if (!disk.running()) {
+      disk.boot();
+      if (cut_again) disk.inject({sim::Fault::Kind::power_cut, disk.operations() + *std::exchange(cut_again, std::nullopt)});
+    }
     if (tries == 4) disk.mend();
     auto opened = sim::open_ledger(vfs, tuning);
     if (!opened) continue;
@@ -172,12 +205,13 @@ void World::submit(const std::string& key, const std::string& body) {
   });
   if (!done) FAIL(done.error().message);
   const auto [known, fresh] = runs.emplace(key, done->run_id);
+  since.emplace(key, clock.at);
   if (!fresh && known->second != done->run_id) FAIL("one key, two runs");
 }
 
 void World::step(const std::string& run, const std::string& id) {
   const auto done = insist<engine::StepAdded>([&](auto answer) {
-    const auto bind = [&, id](const run::Run&) -> Result<run::Step> {
+    const auto bind = [&, id](const run::Run&) -> Result<run::PostedStep> {
       run::Step fresh;
       fresh.spec.id = id;
       fresh.spec.server = "api";
@@ -185,7 +219,7 @@ void World::step(const std::string& run, const std::string& id) {
       fresh.spec.args = R"({"m":")" + run + "/" + id + R"("})";
       fresh.spec.digest = id;
       fresh.target = "api/plain";
-      return fresh;
+      return run::PostedStep{std::move(fresh), {}};
     };
     life_->engine.add_step(runs.at(run), "", id, id, bind, std::move(answer));
   });
@@ -209,6 +243,7 @@ void World::cancel(const std::string& run) {
 void World::resolve(const std::string& run, std::size_t index, run::Resolution verdict) {
   const std::string write = write_id(runs.at(run), index);
   const auto done = insist<void>([&](auto answer) { life_->engine.resolve(write, {verdict, "", "seen", "me", std::nullopt}, std::move(answer)); });
+  if (done) doubted.erase(run);
   if (done) verdicts.insert(write);  // where it was settled otherwise by now, the answer says so
 }
 
@@ -222,6 +257,7 @@ void World::answer(const std::string& marker, const Evidence& evidence) {
   const auto it = std::ranges::find(outstanding, marker, &Outstanding::marker);
   if (it == outstanding.end()) return;
   last_answered = it->id;
+  if (it->tool == "plain" && evidence.failure == Failure::connection_lost) doubted.insert(marker.substr(0, marker.find('/')));
   life_->engine.finished(it->id, evidence);
   outstanding.erase(it);
   turn();

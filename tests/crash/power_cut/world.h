@@ -2,6 +2,7 @@
 // A small world for the sweep: the real engine and ledger on the simulated disk, tools that only count, and a client that repeats what was not
 // answered. Everything in it is repeatable, so that the same fault can be put at each I/O operation in turn.
 #include <map>
+#include <optional>
 #include <set>
 
 #include "holdfast/engine/engine.h"
@@ -12,6 +13,9 @@ namespace holdfast::sweep {
 
 /// The process is gone: the power was cut, or the ledger said that it can't be trusted any more.
 struct Died {};
+
+/// The marker of calls that belong to no step alone.
+inline const std::string kShared = "shared";
 
 /// What a tool has seen: the truth.
 struct Hit {
@@ -35,13 +39,14 @@ class Tools final : public tools::Transport {
 /// Ends the process where the real one would end, and where the disk is dead.
 class Mortal final : public testing::ForwardingLedger {
  public:
-  Mortal(ledger::Ledger& inner, sim::Disk& disk) : ForwardingLedger(inner), disk_(disk) {}
+  Mortal(ledger::Ledger& inner, World& world) : ForwardingLedger(inner), world_(world) {}
+  Result<ledger::Committed> commit(ledger::Batch& batch) override;
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override { return 0; }
 
  private:
   void answered(const Error* error) override;
-  sim::Disk& disk_;
+  World& world_;
 };
 
 struct Outstanding {
@@ -49,10 +54,15 @@ struct Outstanding {
   std::string marker, tool;
 };
 
+/// What a world begins with.
+struct Beginning {
+  std::string image;                        // the database file; empty: none
+  std::map<std::string, std::string> runs;  // that it holds: submit key -> id
+};
+
 class World {
  public:
-  /// `image`: the database file to begin with; empty: none.
-  World(std::string image, ledger::sqlite::Tuning tuning);
+  World(Beginning beginning, ledger::sqlite::Tuning tuning, std::optional<Duration> retention = std::nullopt);
   ~World();
 
   // --- what scripts do; each is repeated by the harness when the process dies in it ---
@@ -79,10 +89,15 @@ class World {
   sim::Disk disk;
   sim::Vfs vfs;
   ledger::sqlite::Tuning tuning;
+  std::optional<Duration> retention;
+  std::optional<std::uint64_t> cut_again;  // once, at this operation of the life that follows the first power cut
   testing::HandClock clock;
   std::map<std::string, std::vector<Hit>> hits;  // by marker
   std::vector<Outstanding> outstanding;
   std::map<std::string, std::string> runs;  // submit key -> id, as acknowledged
+  std::map<std::string, Instant> since;     // when each was acknowledged
+  std::set<std::string> doubted;            // runs with a plain write that was lost and has no verdict yet
+  std::set<std::string> kinds;              // of what was committed: the lists of ledger::Batch
   std::set<std::string> cancelled, finished, steps, verdicts;  // acknowledged; steps: key/step, verdicts: write ids
   tools::CallId last_answered = 0;
   int lives = 0;

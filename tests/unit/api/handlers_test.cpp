@@ -1,209 +1,14 @@
-// The handlers against a ledger and an engine that say what each test wants, without sockets.
+// The handlers against a ledger and an engine that say what each test wants.
 #include <yaml-cpp/yaml.h>
 
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 
-#include "api/hub.h"
-#include "api/later.h"
-#include "api/metrics.h"
-#include "api/render.h"
-#include "api/routes.h"
+#include "world.h"
 
 using namespace holdfast;
-
-namespace {
-
-const std::string kRun = "run_01M8N30BJBAJEHS3KS1CSNG9W1";
-
-struct FixedClock final : Clock {
-  Instant at{1'796'000'000'000};
-  [[nodiscard]] Instant now() const override { return at; }
-};
-
-struct FakeServer final : http::Server {
-  std::map<std::pair<std::string, std::string>, http::Handler> handlers;
-  std::map<std::string, http::Access> served;  // "GET /v1/runs/{}", parameters without their names
-  void route(std::string method, std::string pattern, http::Access access, http::Handler handler) override {
-    served[method + " " + std::regex_replace(pattern, std::regex(R"(\{[^}]*\})"), "{}")] = access;
-    handlers[{std::move(method), std::move(pattern)}] = std::move(handler);
-  }
-  [[nodiscard]] Result<std::string> listen() override { return "nowhere"; }
-  void wake(std::string_view topic) override { woken.emplace_back(topic); }
-  std::vector<std::string> woken;
-  void stop_accepting() override {}
-  void stop() override {}
-};
-
-struct FakeReader final : ledger::Reader {
-  std::map<std::string, run::Run, std::less<>> stored;
-  std::vector<run::Event> recorded;
-  ledger::RunFilter filter;
-  std::vector<run::Run> listed;
-
-  [[nodiscard]] Result<std::optional<run::Run>> run(std::string_view id) override {
-    const auto found = stored.find(id);
-    if (found == stored.end()) return std::nullopt;
-    return found->second;
-  }
-  [[nodiscard]] Result<std::vector<run::Run>> runs(const ledger::RunFilter& wanted) override {
-    filter = wanted;
-    return listed;
-  }
-  [[nodiscard]] Result<std::vector<run::Attempt>> attempts(std::int64_t, std::int64_t,
-                                                           std::uint32_t) override {
-    return std::vector<run::Attempt>{};
-  }
-  [[nodiscard]] Result<std::vector<run::Event>> events(std::int64_t, std::int64_t after,
-                                                       std::uint32_t limit) override {
-    std::vector<run::Event> out;
-    for (const run::Event& event : recorded) {
-      if (event.seq > after && out.size() < limit) out.push_back(event);
-    }
-    return out;
-  }
-  [[nodiscard]] Result<std::vector<ledger::UnknownEntry>> unknowns(const ledger::UnknownFilter&) override {
-    return std::vector<ledger::UnknownEntry>{};
-  }
-  [[nodiscard]] Result<std::optional<ledger::UnknownEntry>> unknown(std::string_view,
-                                                                    std::uint32_t) override {
-    return std::nullopt;
-  }
-  [[nodiscard]] Result<std::vector<ledger::AuditEntry>> audit(std::int64_t, std::uint32_t) override {
-    return std::vector<ledger::AuditEntry>{};
-  }
-  [[nodiscard]] Result<std::vector<Breaker>> breakers() override { return std::vector<Breaker>{}; }
-};
-
-struct FakeCommands final : api::Commands {
-  Result<engine::Submitted> submitted = engine::Submitted{kRun, false};
-  Result<engine::StepAdded> added = engine::StepAdded{false};
-  Result<void> done;
-  run::Run planned;
-  engine::Engine::Verdict verdict;
-  std::string owner = "nobody asked", forced, noted;
-  int calls = 0;
-  bool is_ready = true, has_storage = true, is_slow = false;
-  engine::Answer<engine::Submitted> later;
-
-  void submit(run::Run run, engine::Answer<engine::Submitted> answer) override {
-    ++calls;
-    planned = std::move(run);
-    if (is_slow)
-      later = std::move(answer);
-    else
-      answer(submitted);
-  }
-  [[nodiscard]] Result<engine::StepAdded> add_step(std::string, std::string, std::string, std::string,
-                                                   engine::Engine::Bind) override {
-    ++calls;
-    return added;
-  }
-  [[nodiscard]] Result<std::optional<engine::Submitted>> replay(std::string, std::string key,
-                                                                std::string) override {
-    return key == "known" ? std::optional(engine::Submitted{"run_00000000000000000000000000", true}) : std::nullopt;
-  }
-  [[nodiscard]] Result<void> finish(std::string, std::string, run::RunStatus, std::string, std::string,
-                                    std::string) override {
-    ++calls;
-    return done;
-  }
-  [[nodiscard]] Result<void> cancel(std::string, std::string owner_or_any, std::string,
-                                    std::string) override {
-    ++calls;
-    owner = std::move(owner_or_any);
-    return done;
-  }
-  [[nodiscard]] Result<void> resolve(std::string, engine::Engine::Verdict given) override {
-    ++calls;
-    verdict = std::move(given);
-    return done;
-  }
-  [[nodiscard]] Result<Breaker> force_breaker(std::string server, std::string tool, bool open, std::string,
-                                              std::string, std::optional<Duration>) override {
-    ++calls;
-    forced = server + "/" + tool + (open ? " open" : " close");
-    return Breaker{.server = server, .tool = tool};
-  }
-  [[nodiscard]] bool ready() const override { return is_ready; }
-  [[nodiscard]] bool storage_ok() const override { return has_storage; }
-  [[nodiscard]] Result<void> note(std::string by, std::string action, std::string subject, std::string) override {
-    noted = by + " " + action + " " + subject;
-    return {};
-  }
-  [[nodiscard]] Result<void> backup(const std::string&) override {
-    ++calls;
-    return done;
-  }
-};
-
-tools::Config config() {
-  tools::Config config;
-  tools::ServerConfig server;
-  server.name = "api";
-  tools::ToolConfig tool;
-  tool.policy.server = "api";
-  tool.policy.tool = "w";
-  server.tools["w"] = tool;
-  config.servers["api"] = server;
-  return config;
-}
-
-struct World {
-  FixedClock clock;
-  FakeReader reader;
-  FakeCommands commands;
-  tools::Catalog catalog{config()};
-  api::MetricsRegistry metrics{clock};
-  api::KnownRuns known;
-  engine::Latencies latencies;
-  api::LargeAnswers large;
-  api::Service service{clock, commands, reader, known, large, catalog, metrics, latencies};
-  FakeServer server;
-  std::any state;
-  std::vector<std::string> watched;
-
-  World() {
-    api::add_admin_listener(server, service);
-    run::Run run;
-    run.id = kRun;
-    run.owner = "nightly";
-    run.status = run::RunStatus::running;
-    run.deadline = clock.at + Duration{60'000};
-    run.steps.resize(1);
-    run.steps[0].spec.id = "s";
-    run.steps[0].status = run::StepStatus::running;
-    reader.stored[kRun] = run;
-  }
-  run::Run& run() { return reader.stored[kRun]; }
-
-  http::Request request(std::map<std::string, std::string> parameters = {{"id", kRun}},
-                        std::string body = "") {
-    http::Request out;
-    out.parameters = std::move(parameters);
-    out.body = std::move(body);
-    out.state = &state;
-    out.watch = [this](std::string_view topic) { watched.emplace_back(topic); };
-    return out;
-  }
-  http::Outcome call(const std::string& method, const std::string& pattern, http::Request& request) {
-    return server.handlers.at({method, pattern})(request);
-  }
-  http::Response answer(const std::string& method, const std::string& pattern, http::Request request) {
-    return std::get<http::Response>(call(method, pattern, request));
-  }
-};
-
-const std::string kSubmission = R"({"name":"n","steps":[{"id":"s","server":"api","tool":"w","args":{}}]})";
-
-bool says(const http::Response& response, std::string_view text) {
-  return response.body.find(text) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("a submission is 201 with its place, a repeated one 200 and marked") {
   World world;
@@ -406,6 +211,37 @@ TEST_CASE("a backup is in the audit log before it is made") {
   CHECK(world.commands.noted == "ops backup /tmp/copy.db");
 }
 
+TEST_CASE("whatever an operator's token changes is in the audit log under its name") {
+  const std::string reason = R"({"reason":"a drill"})";
+  const std::map<std::string, std::string> bodies = {
+      {"/v1/runs/{id}/cancel", reason},
+      {"/v1/runs/{id}/steps", R"({"id":"s","server":"api","tool":"w","args":{}})"},
+      {"/v1/runs/{id}/finish", R"({"status":"succeeded"})"},
+      {"/v1/unknowns/{id}/resolve", R"({"verdict":"landed","note":"seen"})"},
+      {"/v1/breakers/{server}/open", reason},
+      {"/v1/breakers/{server}/close", reason},
+      {"/v1/breakers/{server}/{tool}/open", reason},
+      {"/v1/breakers/{server}/{tool}/close", reason},
+      {"/v1/backup", R"({"path":"/tmp/copy.db"})"}};
+  std::size_t changes = 0;
+  const World all;
+  for (const auto& [route, handler] : all.server.handlers) {
+    const auto& [method, pattern] = route;
+    if (method == "GET" || pattern == "/v1/runs") continue;  // a run of one's own is nobody else's
+    INFO(method << " " << pattern << " changes something and is not in this table");
+    REQUIRE(bodies.contains(pattern));
+    World world;
+    const std::string id = pattern.starts_with("/v1/unknowns") ? "wr_01M8N30BJBAJEHS3KS1CSNG9W1_0" : kRun;
+    auto request = world.request({{"id", id}, {"server", "api"}, {"tool", "w"}}, bodies.at(pattern));
+    request.identity = {"ops", true};
+    (void)world.answer(method, pattern, request);
+    CHECK(world.commands.calls == 1);
+    CHECK((world.commands.by == "ops" || world.commands.noted.starts_with("ops ")));
+    ++changes;
+  }
+  CHECK(changes == bodies.size());
+}
+
 TEST_CASE("a full page has a cursor that the next request understands") {
   World world;
   world.reader.listed.resize(2);
@@ -417,12 +253,41 @@ TEST_CASE("a full page has a cursor that the next request understands") {
   const auto root = json::parse(page.body);
   REQUIRE(root->find("next_cursor")->is(json::Kind::string));
   request.query.emplace("cursor", root->find("next_cursor")->text());
-  world.reader.listed.resize(1);
-  CHECK(says(world.answer("GET", "/v1/runs", request), R"("next_cursor":null)"));
-  CHECK(world.reader.filter.before_seq == 4);
+  world.reader.listed.resize(3);
+  world.reader.listed[2].seq = 1;
+  const auto last = world.answer("GET", "/v1/runs", request);
+  CHECK(says(last, R"("next_cursor":null)"));
+  CHECK(json::parse(last.body)->find("items")->items.size() == 1);
   request.query.erase("cursor");
   request.query.emplace("cursor", "rubbish");
   CHECK(says(world.answer("GET", "/v1/runs", request), R"("code":"bad_cursor")"));
+}
+
+TEST_CASE("a page of large runs ends early, and the pages together have each run once") {
+  World world;
+  for (std::int64_t seq = 30; seq > 0; --seq) {
+    world.reader.listed.push_back(world.run());
+    world.reader.listed.back().seq = seq;
+    world.reader.listed.back().name = "n" + std::to_string(seq);
+    world.reader.listed.back().result = '"' + std::string(200'000, 'x') + '"';
+  }
+  std::vector<std::string> names;
+  std::size_t pages = 0, longest = 0;
+  for (std::string cursor;; ++pages) {
+    auto request = world.request({});
+    request.query.emplace("limit", "200");
+    if (!cursor.empty()) request.query.emplace("cursor", cursor);
+    const auto page = world.answer("GET", "/v1/runs", request);
+    longest = std::max(longest, page.body.size());
+    const auto root = json::parse(page.body);
+    for (const json::Value& item : root->find("items")->items) names.push_back(item.find("name")->text());
+    if (!root->find("next_cursor")->is(json::Kind::string)) break;
+    cursor = root->find("next_cursor")->text();
+  }
+  CHECK(pages > 2);
+  CHECK(longest < (4 << 20));
+  REQUIRE(names.size() == 30);
+  for (std::size_t i = 0; i < names.size(); ++i) CHECK(names[i] == "n" + std::to_string(30 - i));
 }
 
 TEST_CASE("a stream sends what is there, resumes after the last id, beats while idle and ends with the run") {

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -105,7 +106,7 @@ class FakeServer {
 };
 
 std::string file_with(const std::string& text) {
-  const std::string path = "cli_test_" + std::to_string(getpid()) + ".json";
+  const std::string path = (std::filesystem::temp_directory_path() / ("cli_test_" + std::to_string(getpid()) + ".json")).string();
   std::ofstream(path) << text;
   return path;
 }

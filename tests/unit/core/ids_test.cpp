@@ -51,8 +51,27 @@ TEST_CASE("run ids ascend also when the random bits of a millisecond are used up
   const std::string first = ids.next(Instant{5});
   const std::string second = ids.next(Instant{5});
   CHECK(second > first);
-  CHECK(second == "run_00000000060000000000000000");
-  CHECK(ids.next(Instant{6}) == "run_00000000060000000000000001");
+  CHECK(second == "run_0000000006ZZZZZZZZZZZZZZZZ");
+  CHECK(ids.next(Instant{6}) == "run_0000000007ZZZZZZZZZZZZZZZZ");
+}
+
+TEST_CASE("an id does not tell the next one of its millisecond") {
+  const auto random = seeded_random(11);
+  RunIds ids(*random);
+  const auto low_60_bits = [](const std::string& id) {
+    std::uint64_t value = 0;
+    for (const char c : id.substr(id.size() - 12))
+      value = value << 5 | std::string_view("0123456789ABCDEFGHJKMNPQRSTVWXYZ").find(c);
+    return value;
+  };
+  std::set<std::uint64_t> steps;
+  std::uint64_t last = low_60_bits(ids.next(Instant{5}));
+  for (int i = 0; i < 1'000; ++i) {
+    const std::uint64_t next = low_60_bits(ids.next(Instant{5}));
+    steps.insert((next - last) >> 20);  // 1,000 steps by chance: no two are nearly alike
+    last = next;
+  }
+  CHECK(steps.size() == 1'000);
 }
 
 TEST_CASE("an instant outside the 48 bits still gives an id") {

@@ -13,8 +13,8 @@ struct TestServer {
     options.listen = "127.0.0.1:0";
     options.name = "test";
     server = make_server(clock, options);
-    server->route("GET", "/healthz", Access::open,
-                  [](Request&) -> Outcome { return Response{.body = "\"alive\""}; });
+    const auto alive = [](Request&) -> Outcome { return Response{.body = "\"alive\""}; };
+    server->route("GET", "/healthz", Access::open, alive, alive);
     server->route("POST", "/echo", Access::open, [this](Request& r) -> Outcome {
       ++echoed;
       return Response{.body = r.body};

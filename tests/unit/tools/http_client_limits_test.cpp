@@ -6,6 +6,7 @@
 #include <random>
 
 #include "http_client_fixture.h"
+#include "support/slack.h"
 #include "tools/http_client_address.h"
 
 using namespace holdfast;
@@ -14,11 +15,7 @@ using namespace holdfast::tools::testing;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSlack = 10;  // instrumented code is slower and larger
-#else
-constexpr int kSlack = 1;
-#endif
+using holdfast::testing::kSlack;
 
 std::string gzip_of_small() {  // {"a":1}
   static constexpr unsigned char kBytes[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02,

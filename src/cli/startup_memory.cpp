@@ -1,0 +1,34 @@
+#include "cli/startup_memory.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace holdfast::cli {
+namespace {
+
+/// Segments that nobody may write are the file's own bytes; all others hold relocations and must stay.
+int release_text(dl_phdr_info* object, std::size_t, void* page) {
+  const std::uintptr_t size = *static_cast<const std::uintptr_t*>(page);
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const std::uintptr_t from = (object->dlpi_addr + segment.p_vaddr + size - 1) & ~(size - 1);
+    const std::uintptr_t to = (object->dlpi_addr + segment.p_vaddr + segment.p_filesz) & ~(size - 1);
+    if (from < to) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void release_startup_memory() {
+  malloc_trim(0);
+  auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  dl_iterate_phdr(&release_text, &page);
+}
+
+}  // namespace holdfast::cli
