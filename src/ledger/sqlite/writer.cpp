@@ -114,7 +114,9 @@ void SqliteLedger::write(const Batch& batch, std::int64_t first_new) {
   }
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
   put_latencies(connection_, batch.latencies);
-  for (const std::int64_t seq : batch.prune) connection_.statement(sql().prune_run).add(seq).run();
+  for (const std::int64_t seq : batch.prune) {
+    if (!canary(Canary::deleted_run_stays)) connection_.statement(sql().prune_run).add(seq).run();
+  }
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
