@@ -112,6 +112,10 @@ void Oracles::recovered(ledger::Reader& reader) {
     if (whole) {
       for (const std::string& id : perhaps_pruned_) mark_pruned(id);
       stored_ = std::move(perhaps_);
+      // Nobody was told the numbers that this commit gave to its new runs.
+      for (auto& [id, stored] : stored_)
+        if (touched_.contains(id) || stored.run.seq == 0)
+          if (auto there = reader.run(id); there && *there) stored.run.seq = (**there).seq;
       for (const auto& [op, attempt] : perhaps_recorded_) record(*op, attempt);
     } else {
       for (const auto& [id, after] : perhaps_)
