@@ -41,7 +41,6 @@
   X(call_outlives_run, "a call may take its tool's whole deadline, whatever is left of the run's")           \
   X(deadline_restarted_on_recovery, "a restart gives every run its whole deadline again")                    \
   X(retry_after_ignored, "a time that a 429 names is not waited for")                                        \
-  X(own_wait_ignored, "a step leaves before the time that its own 429 named, where the gate lets it")        \
   X(rate_gate_forgotten_on_restart, "a restart forgets that a server asked everybody to wait")               \
   X(open_circuit_passes, "an open circuit lets calls through")                                               \
   X(second_probe, "a half-open circuit lets everybody through")                                              \
@@ -74,7 +73,19 @@
   X(journal_emptied_before_fold, "the journal is empty before its rows are in their tables")                 \
   X(replay_skipped, "a start does not look into the journal")                                                 \
   X(reader_before_fold, "a reader does not wait until what was committed is in the tables")                  \
-  X(secret_stored, "the configuration's headers are frozen with a request")
+  X(secret_stored, "the configuration's headers are frozen with a request")                                  \
+  X(drain_dispatches, "a server that is stopping goes on starting calls")                                    \
+  X(drained_too_early, "a server stops while writes are out that have time left")                            \
+  X(pruned_too_early, "settled runs are deleted before their retention is over")                             \
+  X(pruned_with_its_key, "a run is deleted whose key its tool still knows")                                  \
+  X(pruned_in_part, "of a deleted run the rows that belong to it stay")                                      \
+  X(deleted_run_stays, "a run that is said to be deleted is there")                                          \
+  X(backup_trusted, "a restored backup goes on as if nothing had happened since")                            \
+  X(removed_tool_still_called, "a tool that the configuration has lost is still called")                     \
+  X(tool_taken_for_gone, "a tool that is configured is taken for one that is not")                           \
+  X(sized_below_its_floor, "a sized deadline falls below its floor")                                         \
+  X(kept_answer_too_old, "a kept answer stands in whatever its age")                                         \
+  X(kept_answer_of_other_arguments, "a kept answer to other arguments stands in")
 
 namespace holdfast {
 

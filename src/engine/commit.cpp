@@ -74,7 +74,7 @@ void Engine::Impl::flush() {
   }
   build_batch();
   gates.collect(batch.breakers, batch.gates);
-  last_flush = draining && flights.empty();
+  last_flush = draining && (flights.empty() || canary(Canary::drained_too_early));
   if (last_flush || !batch.empty()) latencies.collect(batch.latencies, now, last_flush);
   if (batch.empty())
     return release_effects();  // nothing to store: whoever waits is told what is stored already

@@ -71,7 +71,8 @@ AttemptClass Engine::Impl::last_class(const Live& live, std::uint32_t index) {
 void Engine::Impl::start_step(Live& live, std::uint32_t index, bool from_queue) {
   run::Step& step = live.run.steps[index];
   run::Turn turn{live.run, live.changes, now, random};
-  if (catalog.find(step.spec.server, step.spec.tool) == nullptr)
+  const bool taken_for_gone = canary(Canary::tool_taken_for_gone) && step.attempts > 0;
+  if (taken_for_gone || catalog.find(step.spec.server, step.spec.tool) == nullptr)
     return run::fail(turn, index, Reason::tool_not_found,
                      "the configuration has no tool " + step.spec.server + "/" + step.spec.tool);
   const ToolPolicy& policy = policy_of(step);

@@ -122,6 +122,13 @@ std::optional<Instant> Engine::turn() {
 void Engine::drain() {
   impl_->drain();
 }
+void Engine::begin_drain() {
+  impl_->begin_drain();
+}
+bool Engine::drained() const {
+  const std::lock_guard lock(impl_->drained_mutex);
+  return impl_->drained;
+}
 const Latencies& Engine::latencies() const {
   return impl_->latencies;
 }

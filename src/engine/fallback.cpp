@@ -1,4 +1,5 @@
 // What answers in place of a read that has given up: the last good answer, a configured value, another tool.
+#include "core/canary.h"
 #include "engine/loop.h"
 #include "holdfast/core/intent_key.h"
 #include "holdfast/core/json.h"
@@ -12,6 +13,7 @@ constexpr std::size_t kLongestAnswer = std::size_t{1} << 20;
 
 /// Empty where these are no JSON.
 std::string digest_of(std::string_view args, const tools::Limits& limits) {
+  if (canary(Canary::kept_answer_of_other_arguments)) return "any";
   // Arguments may have taken in a result, so they can be as deep as both limits together.
   const auto document = json::parse(args, {.depth = std::size_t{2} * limits.json_depth + 2});
   return document ? sha256_hex(json::canonical(*document)) : std::string{};
@@ -70,7 +72,7 @@ void Engine::Impl::answer_from_kept(run::Turn& turn, std::uint32_t index, const 
   if (!*found) return without("no answer to these arguments is kept");
   const Duration age = now - (**found).at;
   const Duration most = policy.fallback->max_age;
-  if (age > most)
+  if (age > most && !canary(Canary::kept_answer_too_old))
     return without("the last good answer is " + age_text(age) + " old, over the max_age of " +
                    format_duration(most));
   // After a wall clock that was set back nobody knows how old it is.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/canary.h"
+
 namespace holdfast::engine {
 namespace {
 
@@ -80,6 +82,7 @@ Latencies::InForce Latencies::in_force(const ToolPolicy& policy) const {
   const std::scoped_lock lock(mutex_);
   const auto found = tools_.find(std::pair<std::string_view, std::string_view>(policy.server, policy.tool));
   if (found == tools_.end() || !found->second.sized) return {policy.sized->ceiling, false};
+  if (canary(Canary::sized_below_its_floor)) return {policy.sized->floor / 2, true};
   // The rule may have changed since the value was stored.
   return {std::clamp(found->second.sized->value, policy.sized->floor, policy.sized->ceiling), true};
 }

@@ -81,7 +81,7 @@ void Engine::Impl::advance(Live& live) {
     for (const run::Move& move : moves) {
       switch (move.kind) {
         case run::MoveKind::start:
-          if (draining) continue;
+          if (draining && !canary(Canary::drain_dispatches)) continue;
           // A step before it in the list may have stopped the run just now.
           if (run::stopping(live.run)) break;
           start_step(live, move.step);
@@ -157,7 +157,7 @@ Result<void> Engine::Impl::load() {
     }
     if (it != by_seq.end() && attempt.step < it->second->run.steps.size()) absorb_crash(*it->second, attempt);
   }
-  if (opened->restored) distrust_restored(*opened->restored);
+  if (opened->restored && !canary(Canary::backup_trusted)) distrust_restored(*opened->restored);
   for (Live* live : loaded) {
     advance(*live);
     count(*live);
@@ -228,9 +228,7 @@ void Engine::Impl::run_thread() {
   }
 }
 
-void Engine::Impl::drain() {
-  if (!thread.joinable()) return;
-  const Instant end = clock.now() + options.shutdown_grace;
+void Engine::Impl::begin_drain() {
   draining = true;
   crash_point(CrashPoint::draining);
   // Reads and checks are given up at once; they start again in the next life.
@@ -238,6 +236,12 @@ void Engine::Impl::drain() {
     for (const auto& [id, flight] : flights)
       if (flight.kind == Kind::read) cancels.push_back(id);
   });
+}
+
+void Engine::Impl::drain() {
+  if (!thread.joinable()) return;
+  const Instant end = clock.now() + options.shutdown_grace;
+  begin_drain();
   {
     std::unique_lock lock(drained_mutex);
     (void)drained_wake.wait_for(lock, end - clock.now(), [this] { return drained; });

@@ -79,6 +79,7 @@ struct Engine::Impl {
   std::optional<Instant> turn();
   void run_thread();
   void advance(Live& live);
+  void begin_drain();
   void drain();
   void mark(Live& live);
   void schedule(Live& live);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/canary.h"
 #include "engine/loop.h"
 
 namespace holdfast::engine {
@@ -22,10 +23,11 @@ Duration pause_between_walks(Duration retention) {
 /// Does the tool still know a key of this run? Its run is what tells a client that asks again. A tool that the configuration
 /// has lost is taken to have kept keys as long as one that says nothing.
 bool key_in_use(const tools::Catalog& catalog, const ledger::Ledger::Prunable& run, Instant now) {
+  if (canary(Canary::pruned_with_its_key)) return false;
   return std::ranges::any_of(run.keys, [&](const ledger::Ledger::Prunable::SentKey& sent) {
     const tools::ToolConfig* tool = catalog.find(sent.server, sent.tool);
     const Duration kept = tool != nullptr && tool->policy.key ? tool->policy.key->retention : KeyRule{}.retention;
-    return now < sent.first_sent_at + kept;
+    return now < sent.last_sent_at + kept;
   });
 }
 
@@ -34,7 +36,7 @@ bool key_in_use(const tools::Catalog& catalog, const ledger::Ledger::Prunable& r
 void Engine::Impl::prune(bool idle) {
   const std::optional<Duration> retention = catalog.config().retention;
   if (!retention || now < walk.next || (!idle && now < walk.next + kMostPatience)) return;
-  auto slice = ledger.prunable(now - *retention, walk.after, kSliceRows);
+  auto slice = ledger.prunable(canary(Canary::pruned_too_early) ? now : now - *retention, walk.after, kSliceRows);
   if (!slice) {
     spdlog::warn("old runs can't be looked for: {}", slice.error().message);
     walk = {.next = now + kLongestPause};

@@ -233,7 +233,6 @@ void try_again(Turn& turn, std::uint32_t index, const ToolPolicy& policy, WaitFo
     return give_up(turn, index, policy, Reason::retry_budget_exhausted,
                    "the run's retry budget of " + std::to_string(turn.run.retry_limit) +
                        " is spent; the last attempt: " + last);
-  if (canary(Canary::own_wait_ignored) && what == WaitFor::retry_after) wait = Duration{0};
   const Instant at = turn.now + wait;
   if (turn.now >= turn.run.deadline)
     return give_up(

@@ -79,7 +79,8 @@ std::optional<Move> move_of(const Run& run, std::uint32_t index, bool expired, b
   if (terminal(step.status) || step.in_flight) return std::nullopt;
   if (check_due(step, now) && (step.status == StepStatus::unknown || !(expired || run.cancel_requested)))
     return Move{MoveKind::check, index};
-  if (step.status == StepStatus::unknown && !canary(Canary::verdict_not_awaited)) return std::nullopt;
+  if (step.status == StepStatus::unknown && (!canary(Canary::verdict_not_awaited) || step.attempts >= step.max_attempts))
+    return std::nullopt;
   if (run.cancel_requested && !canary(Canary::cancel_ignored)) return Move{MoveKind::cancel, index};
   if (stop) return Move{MoveKind::skip, index};
   if (expired) {

@@ -94,6 +94,8 @@ const ToolConfig* Catalog::find_in(Generation& in, std::string_view server_name,
   if (!at) return nullptr;
   const auto named = at->tools.find(std::string(tool_name));
   if (named == at->tools.end()) {
+    if (canary(Canary::removed_tool_still_called) && &in != generations_.front().get())
+      return find_in(*generations_.front(), server_name, tool_name);
     if (at->transport == ServerConfig::Transport::http || !is_name(tool_name)) return nullptr;
     return learned(in, *at, at->fallback_tool, tool_name);
   }

@@ -38,9 +38,8 @@ FaultKind fault_of(Outcome outcome) {
 }
 
 /// How long a request may wander after its caller has gone: a check's `settle` is set with this in mind.
-std::int64_t wandering(const Tool& tool, const ToolPolicy& policy) {
-  if (!tool.is_checkable() || !policy.check) return 5'000;
-  return (policy.check->settle - tool.lag).count() / 2;
+std::int64_t wandering(const Tool& tool) {
+  return tool.is_checkable() ? (tool.settle - tool.lag).count() / 2 : 5'000;
 }
 
 }  // namespace
@@ -104,7 +103,6 @@ void Transport::plan(Flight& flight) {
 
 void Transport::fill(Flight& flight, tools::Call call, Op* op) {
   static const ToolPolicy kDoor;
-  const tools::ServerConfig& server = town_.config->servers.at(call.server);
   flight.op = op;
   if (call.tool.empty()) {
     Tool& door = network_.doors[call.server];
@@ -115,7 +113,7 @@ void Transport::fill(Flight& flight, tools::Call call, Op* op) {
     flight.policy = &kDoor;
   } else {
     flight.tool = town_.find(call.server, call.tool);
-    flight.policy = &server.tools.at(call.tool).policy;
+    flight.policy = town_.rules(call.server, call.tool);
   }
   flight.call = std::move(call);
   plan(flight);
@@ -154,7 +152,7 @@ void Transport::start(tools::Call call) {
            std::to_string((f.gives_up - world_.now()).count());
   });
   flights_.emplace(f.call.id, flight);
-  const std::uint32_t most = town_.config->servers.at(f.call.server).max_in_flight;
+  const std::uint32_t most = town_.slots(f.call.server);
   HOLDFAST_REQUIRE(++out_[f.call.server] <= most || most == 0, "slots_hold", f.call.server);
   HOLDFAST_REQUIRE(flights_.size() <= town_.config->limits.concurrent_calls, "slots_hold", f.call.server);
   if (f.script.leaves) world_.at(f.arrives, [this, flight] { arrive(flight, 0); });
@@ -250,7 +248,12 @@ void Transport::hand_over(const Held& flight, Evidence evidence, Shown shown) {
     if (!evidence.retry_after.empty() && evidence.http_status == 429)
       not_before = clock_.now() + Duration{std::stoll(evidence.retry_after) * 1'000};
     if (evidence.failure == Failure::session_lost) ++f.op->repairs;
+    if (evidence.failure == Failure::cancelled && oracles_.is_draining() && !f.op->tool->is_write()) {
+      ++f.op->repairs;
+      world_.tally.reached(Goal::drain_gives_up_read);
+    }
     oracles_.handed_over(*f.op, f.send, shown, not_before);
+    if (shown == Shown::done) oracles_.answered(*f.op, f.call.request.body, evidence.result);
   } else if (f.call.kind == AttemptKind::check && shown == Shown::done) {
     f.op->absent_seen = f.total == 0;
   }
@@ -311,7 +314,7 @@ void Transport::after_give_up(const Held& flight) {
     return;
   }
   f.arrives = std::min(std::max(f.arrives, world_.now()),
-                       world_.now() + network_.dice.span(0, std::max<std::int64_t>(wandering(*f.tool, *f.policy), 0)));
+                       world_.now() + network_.dice.span(0, std::max<std::int64_t>(wandering(*f.tool), 0)));
   world_.at(f.arrives, [this, flight, arrival] { arrive(flight, arrival); });
   if (!f.script.silent && f.answered < f.arrives) {
     f.answered = f.arrives + Duration{1};

@@ -40,6 +40,8 @@ class Oracles {
   void probing(const tools::Call& call);
   void acted(Op& op);
   void handed_over(Op& op, std::size_t send, Shown shown, std::optional<Instant> not_before);
+  /// A good answer that may stand in for equal arguments later.
+  void answered(const Op& op, std::string_view args, const std::string& result);
   void call_lost_with_process(Op& op, std::size_t send);
 
   /// A probe leaves, of the submission with this number.
@@ -58,10 +60,21 @@ class Oracles {
   void new_life() {
     ++life_;
     ++turn_;
+    draining_since_.reset();
   }
   /// An operator closes a server's circuit, and with it opens its rate gate.
   void gate_opened(const std::string& server) { gates_.erase(server); }
-  void turn_begins() { ++turn_; }
+  /// `now`: by the engine's clock.
+  void turn_begins(Instant now);
+  /// Nothing that is decided from here on may leave.
+  void draining(Instant since) { draining_since_ = since; }
+  /// A graceful stop has ended by itself: it has left nothing that is out.
+  void drained() const;
+  [[nodiscard]] bool is_draining() const { return draining_since_.has_value(); }
+  /// Its run was deleted because it was old.
+  [[nodiscard]] bool pruned(const std::string& run_id) const { return pruned_.contains(run_id); }
+  /// The same, of a run whose client may not know its id.
+  [[nodiscard]] bool gone(int number) const { return gone_.contains(number); }
   /// A turn is over: who waits for a slot waits for one that somebody has. `out`: calls by server.
   void slots_are_taken(const std::map<std::string, std::uint32_t>& out) const;
   [[nodiscard]] bool probe_out() const;
@@ -97,6 +110,11 @@ class Oracles {
   void check_gates(const Leaving& leaving);
   void check_limits(const Leaving& leaving);
   void check_write(const Leaving& leaving);
+  void check_sized(const Leaving& leaving) const;
+  void check_prune(const ledger::Batch& batch);
+  [[nodiscard]] std::vector<std::string> named_by(const std::vector<std::int64_t>& seqs) const;
+  void check_kept(const run::Step& step, const run::Run& run) const;
+  void mark_pruned(const std::string& id);
   void note_circuits(const ledger::Batch& batch);
   void circuits_are(ledger::Reader& reader);
   void check_probes(const ledger::Batch& batch) const;
@@ -116,7 +134,18 @@ class Oracles {
   std::map<std::string, Stored> stored_;
   std::map<std::string, Stored> perhaps_;  // as they would be with the commit in doubt
   std::vector<std::pair<Op*, run::Attempt>> perhaps_recorded_;
+  std::vector<std::string> perhaps_pruned_;
   bool in_doubt_ = false;
+  std::set<std::string> pruned_;
+  std::set<int> gone_;
+  struct Kept {
+    std::string result;
+    Instant at{};
+  };
+  std::map<std::string, std::vector<Kept>> answers_;  // good answers, by server, tool and what was asked
+  std::vector<std::pair<std::string, std::string>> handed_;  // answers that the next turn takes
+  Instant now_{};
+  std::optional<Instant> draining_since_;
   std::set<std::string> touched_;  // since the last life began
   std::map<std::pair<std::string, std::string>, Circuit> circuits_;
   std::map<std::string, Gate> gates_;

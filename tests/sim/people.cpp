@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "holdfast/core/ids.h"
+#include "holdfast/core/intent_key.h"
 #include "holdfast/core/json.h"
 
 namespace holdfast::sim {
@@ -42,10 +43,11 @@ std::string People::step_text(Submission& submission, int index, int count, bool
   truth_.add(op, tool);
   submission.ops.push_back(op);
   std::string text = "{\"id\":\"p" + std::to_string(index) + "\",\"server\":\"" + tool->server +
-                     "\",\"tool\":\"" + tool->name + "\",\"args\":{\"op\":\"" + op + "\"";
+                     "\",\"tool\":\"" + tool->name + "\",\"args\":";
   const bool refers = index > 0 && dice_.chance(250);
-  if (refers) text += ",\"in\":\"${p" + std::to_string(dice_.between(0, index - 1)) + "}\"";
-  text += "}";
+  std::string args = "{\"op\":\"" + op + "\"";
+  if (refers) args += ",\"in\":\"${p" + std::to_string(dice_.between(0, index - 1)) + "}\"";
+  text += tool->cached ? Truth::shared_args(submission.number, index, static_cast<int>(dice_.between(0, 2))) : args + "}";
   if (!open && count > 1 && dice_.chance(600)) {
     text += ",\"after\":[";
     if (index > 0 && dice_.chance(500)) text += "\"p" + std::to_string(dice_.between(0, index - 1)) + "\"";
@@ -95,12 +97,13 @@ void People::later(int number, Duration least) {
 
 void People::submit(int number) {
   Submission& submission = submissions_[static_cast<std::size_t>(number)];
-  if (home_ || submission.waiting) return;
+  if (home_ || submission.waiting || oracles_.gone(number)) return;
   // Without a key a repeat would be another run.
   if (submission.key.empty() && submission.asked && !submission.refused) return;
   if (!desk_.engine) return later(number, Duration{200});
   const auto document = json::parse(submission.body);
   auto planned = run::plan(*document, context());
+  if (!planned && town_.config != town_.all.front()) return ask_again(number, sha256_hex(json::canonical(*document)));
   HOLDFAST_REQUIRE(planned.has_value(), "submission_is_right",
           submission.body + (planned ? "" : ": " + planned.error().message));
   planned->submit_key = submission.key;
@@ -117,9 +120,29 @@ void People::submit(int number) {
   desk_.posted();
 }
 
+/// Its body can't be planned with the tools that there are: has it been taken before?
+void People::ask_again(int number, std::string digest) {
+  Submission& submission = submissions_[static_cast<std::size_t>(number)];
+  if (submission.key.empty()) return later(number, Duration{300});
+  submission.asked = submission.waiting = true;
+  desk_.engine->replay("", submission.key, std::move(digest), [this, number](Result<std::optional<engine::Submitted>> answer) {
+    if (!answer) return refused(number, answer.error());
+    if (*answer) {
+      world_.tally.reached(Goal::answered_without_tool);
+      return submitted(number, (*answer)->run_id, true);
+    }
+    Submission& it = submissions_[static_cast<std::size_t>(number)];
+    it.waiting = false;
+    HOLDFAST_REQUIRE(it.run_id.empty() || oracles_.pruned(it.run_id), "no_run_lost", it.run_id);
+    later(number, Duration{300});
+  });
+  desk_.posted();
+}
+
 void People::submitted(int number, const std::string& run_id, bool replayed) {
   Submission& submission = submissions_[static_cast<std::size_t>(number)];
   submission.waiting = submission.refused = false;
+  if (replayed && oracles_.pruned(run_id)) return;  // deleted in the turn that answers
   world_.note(0xacc, [&] {
     return "accepted " + std::to_string(number) + " as " + run_id + (replayed ? " (replayed)" : "");
   });
@@ -149,7 +172,7 @@ void People::refused(int number, const Error& error) {
   submission.waiting = false;
   world_.note(0xdec, [&] { return "refused " + std::to_string(number) + ": " + error.code; });
   const bool storage = error.code == "storage_full" || error.code == "storage_error";
-  HOLDFAST_REQUIRE(storage || error.code == "overloaded" || error.code == "storage_broken", "refusal_is_known",
+  HOLDFAST_REQUIRE(storage || error.code == "overloaded" || error.code == "storage_broken" || error.code == "shutting_down", "refusal_is_known",
           error.code + ": " + error.message);
   if (error.code == "overloaded") world_.tally.reached(Goal::overloaded);
   if (storage) world_.tally.reached(Goal::storage_refused);
@@ -162,11 +185,12 @@ void People::refused(int number, const Error& error) {
 
 void People::try_other_body(int number) {
   Submission& submission = submissions_[static_cast<std::size_t>(number)];
-  if (home_ || !desk_.engine || submission.run_id.empty()) return;
+  if (home_ || !desk_.engine || submission.run_id.empty() || oracles_.gone(number)) return;
   std::string body = submission.body;
   body.insert(body.size() - 1, ",\"labels\":{\"other\":\"yes\"}");
   const auto document = json::parse(body);
   auto planned = run::plan(*document, context());
+  if (!planned && town_.config != town_.all.front()) return;
   HOLDFAST_REQUIRE(planned.has_value(), "submission_is_right", body);
   planned->submit_key = submission.key;
   desk_.engine->submit(std::move(*planned), [this, number](Result<engine::Submitted> answer) {
@@ -178,7 +202,7 @@ void People::try_other_body(int number) {
 
 void People::cancel(int number) {
   Submission& submission = submissions_[static_cast<std::size_t>(number)];
-  if (home_ || submission.cancel_acked) return;
+  if (home_ || submission.cancel_acked || oracles_.gone(number)) return;
   if (!desk_.engine) {
     world_.after(Duration{500}, [this, number] { cancel(number); });
     return;
@@ -188,10 +212,11 @@ void People::cancel(int number) {
   desk_.engine->cancel(submission.run_id, "", "client", "no longer wanted", [this, number](Result<void> answer) {
     Submission& it = submissions_[static_cast<std::size_t>(number)];
     if (!answer) {
-      HOLDFAST_REQUIRE(answer.error().code != "run_not_found", "no_run_lost", it.run_id);
+      HOLDFAST_REQUIRE(answer.error().code != "run_not_found" || oracles_.pruned(it.run_id), "no_run_lost", it.run_id);
       return;
     }
     it.cancel_acked = true;
+    if (oracles_.pruned(it.run_id)) return;
     const Stored* stored = oracles_.find(it.run_id);
     HOLDFAST_REQUIRE(stored && (stored->run.cancel_requested || stored->run.settled()), "acknowledged_is_durable",
             "cancel of " + it.run_id);
@@ -205,7 +230,9 @@ void People::poll(int number) {
   if (desk_.reader) {
     auto found = desk_.reader->run(submission.run_id);
     if (found) {
-      HOLDFAST_REQUIRE(found->has_value(), "no_run_lost", submission.run_id);
+      HOLDFAST_REQUIRE(found->has_value() || oracles_.pruned(submission.run_id), "no_run_lost", submission.run_id);
+      HOLDFAST_REQUIRE(!found->has_value() || !oracles_.pruned(submission.run_id), "pruned_run_is_gone", submission.run_id);
+      if (!*found) return;
       if ((*found)->settled()) submission.settled_as = run::word((*found)->status);
     }
   }
@@ -214,7 +241,7 @@ void People::poll(int number) {
 
 void People::drive(int number) {
   Submission& submission = submissions_[static_cast<std::size_t>(number)];
-  if (home_ || submission.finish_acked) return;
+  if (home_ || submission.finish_acked || oracles_.gone(number)) return;
   const Stored* stored = oracles_.find(submission.run_id);
   if (stored && stored->run.settled()) return;
   const auto again = [this, number](Duration wait) {
@@ -239,12 +266,13 @@ void People::drive(int number) {
         if (!answer) {
           const std::string& code = answer.error().code;
           if (code == "step_reused") world_.tally.reached(Goal::step_reused);
-          HOLDFAST_REQUIRE(code != "run_not_found", "no_run_lost", it.run_id);
+          HOLDFAST_REQUIRE(code != "run_not_found" || oracles_.pruned(it.run_id), "no_run_lost", it.run_id);
           HOLDFAST_REQUIRE(code != "step_reused" || other, "step_repeat_is_told", it.run_id + " " + code);
           return;
         }
         HOLDFAST_REQUIRE(!other, "step_is_not_reused", it.run_id);
         HOLDFAST_REQUIRE(!repeat || answer->replayed, "step_repeat_is_told", it.run_id);
+        if (oracles_.pruned(it.run_id)) return;
         const Stored* run = oracles_.find(it.run_id);
         HOLDFAST_REQUIRE(run && run->run.steps.size() > index, "acknowledged_is_durable", "step of " + it.run_id);
         if (answer->replayed) world_.tally.reached(Goal::step_replayed);
@@ -260,10 +288,12 @@ void People::finish(int number) {
                        [this, number](Result<void> answer) {
                          Submission& it = submissions_[static_cast<std::size_t>(number)];
                          if (!answer) {
-                           HOLDFAST_REQUIRE(answer.error().code != "run_not_found", "no_run_lost", it.run_id);
+                           HOLDFAST_REQUIRE(answer.error().code != "run_not_found" || oracles_.pruned(it.run_id), "no_run_lost",
+                                   it.run_id);
                            return;
                          }
                          it.finish_acked = true;
+                         if (oracles_.pruned(it.run_id)) return;
                          const Stored* stored = oracles_.find(it.run_id);
                          HOLDFAST_REQUIRE(stored && stored->run.settled(), "acknowledged_is_durable",
                                  "finish of " + it.run_id);
@@ -338,7 +368,8 @@ void People::settle(const ledger::UnknownEntry& entry) {
   desk_.engine->resolve(write, std::move(verdict), [this, write, word, extends](Result<void> answer) {
     if (!answer) {
       if (answer.error().code == "already_resolved") world_.tally.reached(Goal::operator_second_word);
-      HOLDFAST_REQUIRE(answer.error().code != "write_not_found", "no_run_lost", write);
+      HOLDFAST_REQUIRE(answer.error().code != "write_not_found" || oracles_.pruned(write.substr(0, write.find('.'))), "no_run_lost",
+              write);
       return;
     }
     if (word == run::Resolution::landed) world_.tally.reached(Goal::operator_landed);
@@ -420,7 +451,7 @@ void People::heal() {
 
 bool People::content() const {
   for (const Submission& submission : submissions_)
-    if (submission.waiting || (submission.run_id.empty() && !submission.key.empty())) return false;
+    if (submission.waiting || (submission.run_id.empty() && !submission.key.empty() && !oracles_.gone(submission.number))) return false;
   return true;
 }
 

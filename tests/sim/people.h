@@ -40,6 +40,7 @@ class People {
   void write_submission(int number);
   [[nodiscard]] std::string step_text(Submission& submission, int index, int count, bool open);
   void submit(int number);
+  void ask_again(int number, std::string digest);
   void submitted(int number, const std::string& run_id, bool replayed);
   void refused(int number, const Error& error);
   void later(int number, Duration least);

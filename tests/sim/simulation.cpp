@@ -1,4 +1,4 @@
-#include "sim/simulation.h"
+#include "sim/life.h"
 
 #include <cstdio>
 
@@ -21,27 +21,6 @@ ledger::sqlite::Tuning tuning(const Swarm& swarm) {
   tuning.fold_slots = 4;
   return tuning;
 }
-
-class NoMetrics final : public engine::Metrics {
- public:
-  void attempt_finished(std::string_view, std::string_view, AttemptClass, double, bool) override {}
-  void run_settled(run::RunStatus) override {}
-  void retried(Reason, std::string_view) override {}
-  void retry_budget_exhausted() override {}
-  void late_answer() override {}
-  void fallback(std::string_view, std::string_view) override {}
-  void circuit(std::string_view, std::string_view, BreakerState, bool) override {}
-  void committed(double, std::size_t) override {}
-  void gauges(const engine::RunsByStatus&, std::uint64_t, std::optional<Instant>, std::optional<Instant>, Instant,
-              std::uint64_t) override {}
-};
-
-class NoObserver final : public engine::Observer {
- public:
-  void run_changed(std::string_view, bool) override {}
-  void run_left(run::Run) override {}
-  void run_pruned(std::string_view) override {}
-};
 
 }  // namespace
 
@@ -73,33 +52,12 @@ std::string fresh_database(std::uint64_t seed, Instant at) {
 
 }  // namespace
 
-/// One life of the process.
-struct Simulation::Life {
-  Life(Simulation& sim, Instant wall, int drift_ppm)
-      : clock(sim.world_, wall, drift_ppm),
-        transport(sim.world_, sim.truth_, sim.town_, sim.oracles_, sim.network_, clock,
-                  {[&sim](const tools::Call& call, const Op* op) {
-                     if (sim.doom_.kind == Doom::Kind::at_send && --sim.doom_.countdown == 0) {
-                       sim.world_.tally.reached(Goal::crash_between_commit_and_send);
-                       throw Crash{};
-                     }
-                     sim.prove_durable(call, op);
-                   },
-                   [&sim] { sim.posted(); }}) {}
-  LifeClock clock;
-  Transport transport;
-  NoMetrics metrics;
-  NoObserver observer;
-  ledger::Opened opened;
-  std::optional<Spy> spy;
-  std::optional<engine::Engine> engine;
-};
-
 Simulation::Simulation(std::uint64_t seed, Tally& tally, bool tracing)
     : seed_(seed),
       world_(tally, tracing),
       fate_(seed, "fate"),
       swarm_(draw_swarm(seed)),
+      keepers_(seed, "keeping"),
       town_(build_town(seed, swarm_)),
       catalog_(*town_.config),
       oracles_(world_, truth_, town_),
@@ -178,6 +136,7 @@ void Simulation::try_boot() {
   oracles_.new_life();
   draw_doom();
   draw_storage_fault();
+  exchange();
   if (!past_.empty() && !healed_ && fate_.chance(swarm_.wall_step)) {
     const bool back = fate_.chance(500);
     const Duration step = fate_.span(1'000, fate_.chance(500) ? 20'000 : 3'600'000);
@@ -203,6 +162,7 @@ void Simulation::try_boot() {
   Life& life = *life_;
   life.opened = std::move(*opened);
   life.clock.not_before(life.opened.newest);
+  oracles_.turn_begins(life.clock.now());
   if (disk_.counts().torn + disk_.counts().garbled > 0) world_.tally.reached(Goal::torn_tail);
   try {
     // Faults of this life must not look like lost rows.
@@ -226,6 +186,7 @@ void Simulation::try_boot() {
   desk_ = {&*life.engine, life.opened.reader.get(), &life.clock, &catalog_, past_.size() + 1, desk_.posted};
   next_turn_ = world_.now();
   people_.process_back();
+  draw_drain();
 }
 
 void Simulation::crash(std::string_view how) {
@@ -238,6 +199,10 @@ void Simulation::crash(std::string_view how) {
     else
       disk_.kill();
   }
+  process_ends();
+}
+
+void Simulation::process_ends() {
   disk_.mend();
   desk_.engine = nullptr;
   desk_.reader = nullptr;
@@ -253,11 +218,17 @@ void Simulation::crash(std::string_view how) {
 
 void Simulation::turn() {
   next_turn_.reset();
-  oracles_.turn_begins();
+  oracles_.turn_begins(life_->clock.now());
   vfs_.set_time(life_->clock.now().ms);
   const std::optional<Instant> next = life_->engine->turn();
   committed_at_ = world_.now() + Duration{swarm_.commit_ms};
-  if (life_->engine->storage_ok() && world_.hash() % 8 == 0)
+  if (life_->engine->storage_ok()) town_.before.clear();
+  if (oracles_.is_draining() && life_->engine->drained()) {
+    oracles_.drained();
+    world_.tally.reached(Goal::drained);
+    return end_gracefully("drained");
+  }
+  if (life_->engine->storage_ok() && !oracles_.is_draining() && world_.hash() % 8 == 0)
     oracles_.slots_are_taken(life_->transport.out());
   if (next) {
     const Instant at = std::max({life_->clock.true_time(*next), world_.now() + Duration{1}, committed_at_});
@@ -285,6 +256,7 @@ void Simulation::heal() {
   network_.healed = true;
   doom_ = {};
   disk_.mend();
+  if (reloads_ > 0) reload(town_.all.front());
   people_.heal();
   posted();
 }
@@ -299,6 +271,7 @@ bool Simulation::at_rest() const {
 void Simulation::history() {
   people_.begin();
   try_boot();
+  keep();
   world_.after(swarm_.chaos, [this] { heal(); });
   if (fate_.chance(400)) world_.after(fate_.span(1'000, swarm_.chaos.count()), [this] { restart_tools(); });
   const Instant chaos_ends = world_.now() + swarm_.chaos;
@@ -364,6 +337,7 @@ void Simulation::prove_durable(const tools::Call& call, const Op* op) {
 
 void Simulation::last_look() {
   oracles_.at_rest(people_.submissions(), *life_->opened.reader);
+  if (!backup_.empty()) start_from_backup();
   for (const auto& [id, stored] : oracles_.stored())
     if (stored.run.status == run::RunStatus::unknown) {
       world_.tally.reached(Goal::unknown_at_end);

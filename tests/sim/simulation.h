@@ -22,10 +22,12 @@ class Simulation {
 
  private:
   struct Life;
+  struct Copy;
   void history();
   void boot();
   void try_boot();
   void crash(std::string_view how);
+  void process_ends();
   void turn();
   void draw_doom();
   void draw_storage_fault();
@@ -36,12 +38,25 @@ class Simulation {
   [[nodiscard]] bool at_rest() const;
   void last_look();
 
+  // --- upkeep.cpp: what its keepers do ---
+  /// From time to time the configuration is exchanged, the wall clock is set, and once a copy of the ledger is made.
+  void keep();
+  void reload(std::shared_ptr<const tools::Config> next);
+  void exchange();
+  void draw_drain();
+  void stop_gracefully(Duration grace);
+  void end_gracefully(std::string_view how);
+  void make_backup();
+  /// The copy becomes the ledger of a server of its own: what may it send by itself?
+  void start_from_backup();
+
   const std::uint64_t seed_;
   World world_;
   Dice fate_;
   const Swarm swarm_;
-  const Town town_;
-  const tools::Catalog catalog_;
+  Dice keepers_;
+  Town town_;
+  tools::Catalog catalog_;
   Truth truth_;
   Oracles oracles_;
   Disk disk_;
@@ -56,6 +71,9 @@ class Simulation {
   std::optional<Instant> next_turn_;
   Instant committed_at_{};  // the last turn's batch, on a disk that takes its time
   Duration wall_offset_{0};
+  std::shared_ptr<const tools::Config> next_config_;  // written, not yet in force
+  std::string backup_;
+  int reloads_ = 0;
   bool healed_ = false;
   std::uint64_t steps_ = 0;
 };

@@ -64,6 +64,19 @@ namespace holdfast::sim {
   X(step_reused, "a step id with another body is refused")                             \
   X(open_finished, "an open run finished")                                             \
   X(bad_reference, "a reference to a step without a result")                           \
+  X(drained, "a graceful stop that everything was ready for")                          \
+  X(drain_cut_short, "a graceful stop that ran out of its grace")                      \
+  X(drain_gives_up_read, "a graceful stop gives up a read, which leaves again")        \
+  X(reloaded, "the configuration exchanged under way")                                 \
+  X(reload_with_calls_out, "the configuration exchanged with calls out")               \
+  X(tool_gone, "a step whose tool the configuration has lost")                         \
+  X(answered_without_tool, "a submission repeated whose tool is gone")                 \
+  X(wall_while_running, "the wall clock set while the process runs")                   \
+  X(pruned, "old runs deleted")                                                        \
+  X(kept_for_key, "an old run kept because its key is still known")                    \
+  X(kept_answer, "a kept answer stands in")                                            \
+  X(sized_deadline, "a deadline sized by what was measured")                           \
+  X(backup_restored, "a copy from under way started, with open writes in it")          \
   X(unknown_at_end, "a run left unknown, with evidence")
 
 enum class Goal : std::uint8_t {

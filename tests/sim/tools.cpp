@@ -1,5 +1,7 @@
 #include "sim/tools.h"
 
+#include <algorithm>
+
 #include "sim/outcome.h"
 
 namespace holdfast::sim {
@@ -55,6 +57,10 @@ void build_tool(Dice& dice, const Swarm& swarm, Town& town, tools::ServerConfig&
   if (tool.is_keyed()) tool.retention = short_key ? dice.span(500, 20'000) : Duration{24 * 3'600'000};
   tools::ToolConfig config;
   config.policy = draw_policy(dice, swarm, tool);
+  if (dice.chance(swarm.sized)) {
+    config.policy.sized = AutoDeadline{dice.chance(500) ? 50.0 : 95.0, 1.5, dice.span(20, 200), dice.span(500, 4'000)};
+    config.policy.deadline = config.policy.sized->ceiling;
+  }
   config.request = {"POST", "/" + tool.name};
   if (tool.is_checkable()) {
     Tool& check = add_tool(town, server.name, tool.name + "-check", Trait::check, mcp);
@@ -69,10 +75,14 @@ void build_tool(Dice& dice, const Swarm& swarm, Town& town, tools::ServerConfig&
     rule.found = {mcp ? "/structuredContent/total" : "/total", "0", true};
     tool.lag = dice.chance(500) ? Duration{0} : dice.span(1, 2'000);
     rule.settle = Duration{tool.lag.count() * 2 + dice.between(40, 2'000)};
+    tool.settle = rule.settle;
     rule.ask_for = dice.span(5'000, 120'000);
     config.policy.check = rule;
   }
-  if (trait == Trait::read && dice.chance(400)) {
+  if (trait == Trait::read && dice.chance(swarm.cached)) {
+    tool.cached = true;
+    config.policy.fallback = FallbackRule{FallbackRule::Source::cached, dice.span(20, 2'000), {}, {}, {}};
+  } else if (trait == Trait::read && dice.chance(400)) {
     FallbackRule rule;
     rule.source = FallbackRule::Source::fixed;
     rule.value = R"({"stands":"in"})";
@@ -123,6 +133,89 @@ void draw_crowd(std::uint64_t seed, Swarm& swarm) {
 
 }  // namespace
 
+void Town::exchange(std::shared_ptr<const tools::Config> next) {
+  before.push_back(std::move(config));
+  config = std::move(next);
+  all.push_back(config);
+  for (const auto& tool : tools) tool->removed_once |= !config->servers.at(tool->server).tools.contains(tool->name);
+}
+
+namespace {
+
+const ToolPolicy* rules_in(const tools::Config& config, const std::string& server, const std::string& tool) {
+  const auto& tools = config.servers.at(server).tools;
+  const auto found = tools.find(tool);
+  return found == tools.end() ? nullptr : &found->second.policy;
+}
+
+}  // namespace
+
+const ToolPolicy* Town::rules(const std::string& server, const std::string& tool) const {
+  const ToolPolicy* found = rules_in(*config, server, tool);
+  for (const auto& rules : before)
+    if (found == nullptr) found = rules_in(*rules, server, tool);
+  return found;
+}
+
+Duration Town::longest(const std::string& server, const std::string& tool, Duration (*of)(const ToolPolicy&)) const {
+  Duration most{0};
+  const auto consider = [&](const tools::Config& rules) {
+    if (const ToolPolicy* policy = rules_in(rules, server, tool)) most = std::max(most, of(*policy));
+  };
+  consider(*config);
+  for (const auto& rules : before) consider(*rules);
+  return most;
+}
+
+std::uint32_t Town::slots(const std::string& server) const {
+  std::uint32_t most = config->servers.at(server).max_in_flight;
+  for (const auto& rules : before) {
+    const std::uint32_t then = rules->servers.at(server).max_in_flight;
+    most = most == 0 || then == 0 ? 0 : std::max(most, then);
+  }
+  return most;
+}
+
+std::shared_ptr<const tools::Config> other_rules(Dice& dice, const Town& town, int number) {
+  auto next = std::make_shared<tools::Config>(*town.all.front());
+  for (auto& [name, server] : next->servers) {
+    if (dice.chance(300)) server.max_in_flight = static_cast<std::uint32_t>(dice.between(0, 4));
+    const bool http = server.transport == tools::ServerConfig::Transport::http;
+    for (auto at = server.tools.begin(); at != server.tools.end();) {
+      tools::ToolConfig& tool = at->second;
+      ToolPolicy& policy = tool.policy;
+      if (dice.chance(300) && !policy.sized) policy.deadline = dice.span(50, 4'000);
+      if (dice.chance(300)) policy.backoff = {dice.span(1, 400), dice.span(400, 4'000)};
+      if (dice.chance(200)) policy.linger = dice.span(0, 5'000);
+      if (dice.chance(300) && policy.key) policy.key->retention = Duration{policy.key->retention.count() / 2 + 1};
+      if (dice.chance(200)) tool.request.path = "/" + at->first + "/" + std::to_string(number);
+      if (dice.chance(150)) policy.check.reset();
+      // A named tool that an MCP server loses is one of its own from then on.
+      const Tool* model = town.find(name, at->first);
+      const bool needed = std::ranges::find(town.callable, model) == town.callable.end() || server.probe_tool == at->first;
+      at = http && !needed && dice.chance(150) ? server.tools.erase(at) : std::next(at);
+    }
+  }
+  return next;
+}
+
+namespace {
+
+/// A stream of its own: what keepers do changes nothing in the rest of the draws.
+void draw_keepers(std::uint64_t seed, Swarm& swarm) {
+  Dice dice(seed, "keepers");
+  const auto maybe = [&](int most) { return dice.chance(300) ? static_cast<int>(dice.between(most / 4, most)) : 0; };
+  swarm.drain = maybe(800);
+  swarm.reload = maybe(900);
+  swarm.wall_running = maybe(900);
+  swarm.cached = maybe(800);
+  swarm.sized = maybe(600);
+  swarm.backup = dice.chance(200);
+  if (dice.chance(250)) swarm.retention = dice.span(300, 6'000);
+}
+
+}  // namespace
+
 Swarm draw_swarm(std::uint64_t seed) {
   Dice dice(seed, "swarm");
   Swarm swarm;
@@ -153,6 +246,7 @@ Swarm draw_swarm(std::uint64_t seed) {
   swarm.longest_deadline = dice.span(2'000, 120'000);
   draw_storage(seed, swarm);
   draw_crowd(seed, swarm);
+  draw_keepers(seed, swarm);
   return swarm;
 }
 
@@ -183,7 +277,9 @@ Town build_town(std::uint64_t seed, const Swarm& swarm) {
     config->secrets.emplace_back(kSecret);
     config->servers.emplace(server.name, std::move(server));
   }
+  config->retention = swarm.retention;
   town.config = std::move(config);
+  town.all.push_back(town.config);
   return town;
 }
 

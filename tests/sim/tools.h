@@ -27,6 +27,9 @@ struct Tool {
   bool mcp = false;
   Duration lag{0};      // until an effect is seen by the check
   Duration retention{0};
+  Duration settle{0};   // what its check's rule allows for
+  bool cached = false;  // its last good answers may stand in
+  bool removed_once = false;
   std::map<std::string, Instant> keys;  // known since
   std::uint64_t restarts = 0;
 
@@ -62,17 +65,35 @@ struct Swarm {
   std::size_t inbox = 1'000;
   std::uint64_t checkpoint_frames = 1'024;  // pages in the log beyond which they go into the database
   Duration longest_deadline{60'000};
+  // What its keepers do with a server.
+  int drain = 0;         // chance per life that it is stopped gracefully, per thousand
+  int reload = 0;        // chance of each of some moments that its configuration is exchanged, per thousand
+  int wall_running = 0;  // the same for its wall clock being set
+  int cached = 0, sized = 0;  // per thousand tools
+  bool backup = false;
+  std::optional<Duration> retention;
 };
 
 struct Town {  // all servers
-  std::shared_ptr<const tools::Config> config;
+  std::shared_ptr<const tools::Config> config;  // in force
+  std::vector<std::shared_ptr<const tools::Config>> before;  // earlier ones, while what was decided under them may still have to leave
+  std::vector<std::shared_ptr<const tools::Config>> all;  // the first is whole
   std::vector<std::unique_ptr<Tool>> tools;
   std::vector<Tool*> callable;  // what a plan may name
 
   [[nodiscard]] Tool* find(std::string_view server, std::string_view name) const;
+  void exchange(std::shared_ptr<const tools::Config> next);
+  /// Of a tool that is configured, or was when the call at hand was decided; nullptr when it was neither.
+  [[nodiscard]] const ToolPolicy* rules(const std::string& server, const std::string& tool) const;
+  /// The longest span of these configurations.
+  [[nodiscard]] Duration longest(const std::string& server, const std::string& tool, Duration (*of)(const ToolPolicy&)) const;
+  /// The largest number of slots of them; 0 is no limit.
+  [[nodiscard]] std::uint32_t slots(const std::string& server) const;
 };
 
 [[nodiscard]] Swarm draw_swarm(std::uint64_t seed);
+/// The first configuration with other rules here and there, and without some tools and checks.
+[[nodiscard]] std::shared_ptr<const tools::Config> other_rules(Dice& dice, const Town& town, int number);
 [[nodiscard]] Town build_town(std::uint64_t seed, const Swarm& swarm);
 
 /// Appears in the configuration's headers and nowhere else.

@@ -71,11 +71,18 @@ class Truth {
     return op;
   }
   /// The op that arguments name; empty when they name none.
-  [[nodiscard]] static std::string_view name_in(std::string_view json) {
+  [[nodiscard]] static std::string name_in(std::string_view json) {
     const std::size_t at = json.find("\"op\":\"");
-    if (at == std::string_view::npos) return {};
+    if (at == std::string_view::npos) return name_between_the_lines(json);
     const std::size_t from = at + 6;
-    return json.substr(from, json.find('"', from) - from);
+    return std::string(json.substr(from, json.find('"', from) - from));
+  }
+  /// Arguments that are equal for many ops: how the letters of a word are written tells whose they are.
+  [[nodiscard]] static std::string shared_args(int number, int index, int about) {
+    std::string args = "{\"topic\":\"";
+    const int name = number * kMostSteps + index;
+    for (int bit = 0; bit < kNameBits; ++bit) args += (name >> bit & 1) != 0 ? "\\u0061" : "a";
+    return args + "\",\"about\":" + std::to_string(about) + "}";
   }
 
  private:
@@ -84,6 +91,19 @@ class Truth {
     std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
   };
   std::unordered_map<std::string, Op, Hash, std::equal_to<>> ops_;
+  static constexpr int kMostSteps = 32, kNameBits = 20;
+  static std::string name_between_the_lines(std::string_view json) {
+    std::size_t at = json.find("\"topic\":\"");
+    if (at == std::string_view::npos) return {};
+    at += 9;
+    int name = 0;
+    for (int bit = 0; bit < kNameBits; ++bit) {
+      const bool escaped = json[at] == '\\';
+      name |= escaped ? 1 << bit : 0;
+      at += escaped ? 6 : 1;
+    }
+    return std::to_string(name / kMostSteps) + "." + std::to_string(name % kMostSteps);
+  }
 };
 
 /// One submission, with what its client was told.

@@ -93,6 +93,10 @@ class Engine final : public tools::CallSink {
   std::optional<Instant> turn();
   /// Stops dispatching, lets writes in flight finish within the grace, then joins the thread. Idempotent.
   void drain();
+  /// The first half of drain(), for who turns the loop: nothing is dispatched any more, and calls that change nothing are given up.
+  void begin_drain();
+  /// After begin_drain(): no step's call is out any more, and what they came to is stored.
+  [[nodiscard]] bool drained() const;
 
   /// `planned` has no id and no seq yet. Errors: `key_reused` (its message names the owning run).
   void submit(run::Run planned, Answer<Submitted> answer);

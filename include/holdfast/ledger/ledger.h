@@ -131,7 +131,7 @@ class Ledger {
   struct Prunable {
     struct SentKey {  // of a keyed write that was sent
       std::string server, tool;
-      Instant first_sent_at{};
+      Instant last_sent_at{};  // the tool may know the key since then only
     };
     std::int64_t seq = 0;
     std::string id;

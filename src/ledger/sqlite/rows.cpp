@@ -193,8 +193,8 @@ void add_pruning(Sql& s) {
       " + (SELECT coalesce(sum(length(packed)), 0) FROM packed_runs WHERE run_seq = seq)"
       " FROM runs WHERE seq = ?";
   s.prune_keys =
-      "SELECT s.server, s.tool, w.first_sent_at FROM writes AS w JOIN steps AS s ON s.run_seq = w.run_seq AND s.step = w.step"
-      " WHERE w.run_seq = ? AND w.keyed = 1 AND w.first_sent_at IS NOT NULL";
+      "SELECT s.server, s.tool, w.last_sent_at FROM writes AS w JOIN steps AS s ON s.run_seq = w.run_seq AND s.step = w.step"
+      " WHERE w.run_seq = ? AND w.keyed = 1 AND w.first_sent_at IS NOT NULL AND w.last_sent_at IS NOT NULL";
   s.prune_run = "DELETE FROM runs WHERE seq = ? AND settled = 1";
 }
 

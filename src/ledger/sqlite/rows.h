@@ -80,7 +80,7 @@ struct Sql {
   // Pruning.
   std::string prune_rows;   // seq, id, created_at, finished_at, ended; after a seq
   std::string prune_bytes;  // of the long texts of a run
-  std::string prune_keys;   // server, tool, first_sent_at of keyed writes that were sent
+  std::string prune_keys;   // server, tool, last_sent_at of keyed writes that were sent
   std::string prune_run;    // its steps, writes, attempts and events go with it
   // Packed runs and the journal.
   std::string insert_packed;  // run_seq, packed

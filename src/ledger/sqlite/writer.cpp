@@ -38,6 +38,7 @@ void make_durable(Connection& connection) {
   require(connection.number("PRAGMA synchronous") == kFull || canary(Canary::skip_fsync), "synchronous = FULL");
   connection.execute("PRAGMA foreign_keys = ON");
   require(connection.number("PRAGMA foreign_keys") == 1, "foreign_keys = ON");
+  if (canary(Canary::pruned_in_part)) connection.execute("PRAGMA foreign_keys = OFF");
   connection.execute("PRAGMA wal_autocheckpoint = 0");
   connection.execute("PRAGMA journal_size_limit = " + std::to_string(kWalKeptBytes));
 }
@@ -178,7 +179,9 @@ void SqliteLedger::write_others(const Batch& batch) {
   }
   for (const AuditEntry& entry : batch.audit) insert_audit(connection_, entry);
   put_latencies(connection_, batch.latencies);
-  for (const std::int64_t seq : batch.prune) connection_.statement(sql().prune_run).add(seq).run();
+  for (const std::int64_t seq : batch.prune) {
+    if (!canary(Canary::deleted_run_stays)) connection_.statement(sql().prune_run).add(seq).run();
+  }
 }
 
 /// One look into the index for each open run.

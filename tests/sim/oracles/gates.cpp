@@ -54,7 +54,7 @@ void Oracles::slots_are_taken(const std::map<std::string, std::uint32_t>& out) c
     for (const run::Step& step : stored.run.steps) {
       if (stored.run.settled()) break;
       if (step.status != run::StepStatus::waiting || step.wait.what != run::WaitFor::slot) continue;
-      const std::uint32_t most = town_.config->servers.at(step.spec.server).max_in_flight;
+      const std::uint32_t most = town_.slots(step.spec.server);
       const auto at = out.find(step.spec.server);
       HOLDFAST_REQUIRE(most > 0 && at != out.end() && at->second >= most, "awaited_slot_is_taken", portrait(stored.run));
     }

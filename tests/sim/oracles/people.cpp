@@ -11,6 +11,10 @@ void Oracles::at_rest(const std::vector<Submission>& submissions, ledger::Reader
   std::uint64_t n = 0;
   for (const auto& [id, stored] : stored_)
     if (draw < 10 || ++n % 10 == draw % 10) compare(reader, id, stored, "at the end");
+  for (const std::string& id : pruned_) {
+    const auto there = reader.run(id);
+    HOLDFAST_REQUIRE(there && !*there, "pruned_run_is_gone", id);
+  }
   std::map<const Submission*, int> runs_of;
   for (const auto& [id, stored] : stored_) {
     const int number = std::atoi(stored.run.name.c_str());
@@ -23,6 +27,7 @@ void Oracles::at_rest(const std::vector<Submission>& submissions, ledger::Reader
   for (const Submission& submission : submissions) {
     if (submission.run_id.empty()) continue;
     const Stored* stored = find(submission.run_id);
+    if (pruned(submission.run_id)) continue;
     HOLDFAST_REQUIRE(stored != nullptr, "no_run_lost", submission.run_id);
     HOLDFAST_REQUIRE(submission.settled_as.empty() || submission.settled_as == run::word(stored->run.status),
             "settled_is_final", portrait(stored->run));

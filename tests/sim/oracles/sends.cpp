@@ -37,9 +37,13 @@ const run::Attempt& Oracles::row_of(const tools::Call& call, const Op& op) const
 
 void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
   const run::Attempt& attempt = row_of(call, op);
-  const ToolPolicy& policy = town_.config->servers.at(call.server).tools.at(call.tool).policy;
-  const Leaving leaving{call, op, find(op.run_id)->run, attempt, policy, engine_now};
-  HOLDFAST_REQUIRE(call.deadline <= attempt.started_at + policy.deadline, "call_deadline_holds", leaving.about());
+  const ToolPolicy* rules = town_.rules(call.server, call.tool);
+  HOLDFAST_REQUIRE(rules != nullptr, "removed_tool_gets_nothing", op.name + " to " + call.server + "/" + call.tool);
+  const Leaving leaving{call, op, find(op.run_id)->run, attempt, *rules, engine_now};
+  HOLDFAST_REQUIRE(!draining_since_ || attempt.started_at <= *draining_since_, "draining_starts_nothing", leaving.about());
+  const Duration longest = town_.longest(call.server, call.tool, [](const ToolPolicy& p) { return p.deadline; });
+  HOLDFAST_REQUIRE(call.deadline <= attempt.started_at + longest, "call_deadline_holds", leaving.about());
+  check_sized(leaving);
   check_gates(leaving);
   if (call.kind != AttemptKind::call) {
     ++op.asked[call.kind == AttemptKind::check ? 0 : 1];
@@ -49,6 +53,18 @@ void Oracles::starting(const tools::Call& call, Op& op, Instant engine_now) {
   }
   check_limits(leaving);
   if (op.tool->is_write()) check_write(leaving);
+}
+
+/// A deadline that follows what was measured stays between its bounds, but for what the step and the run leave of it.
+void Oracles::check_sized(const Leaving& leaving) const {
+  const auto& [call, op, run, attempt, policy, now] = leaving;
+  if (!policy.sized || !town_.before.empty()) return;
+  if (call.deadline < attempt.started_at + policy.sized->ceiling) world_.tally.reached(Goal::sized_deadline);
+  const run::StepSpec& spec = run.steps[op.step].spec;
+  Instant least = attempt.started_at + policy.sized->floor;
+  if (call.kind != AttemptKind::check || run.deadline > attempt.started_at) least = std::min(least, run.deadline);
+  if (call.kind != AttemptKind::check && spec.deadline) least = std::min(least, attempt.started_at + *spec.deadline);
+  HOLDFAST_REQUIRE(call.deadline >= least, "sized_deadline_keeps_its_bounds", leaving.about());
 }
 
 /// Times, order and counts of a step's call.
@@ -89,8 +105,9 @@ void Oracles::check_write(const Leaving& leaving) {
   if (op.tool->is_keyed()) {
     HOLDFAST_REQUIRE(!call.key.empty(), "key_is_sent", leaving.about());
     if (op.absent_seen) op.absent = op.sends.size();
+    const Duration retention = town_.longest(call.server, call.tool, [](const ToolPolicy& p) { return p.key ? p.key->retention : Duration{0}; });
     for (std::size_t i = op.absent; i < op.sends.size() && op.orders == 0; ++i)
-      HOLDFAST_REQUIRE(op.sends[i].harmless() || attempt.started_at - op.sends[i].begun <= policy.key->retention,
+      HOLDFAST_REQUIRE(op.sends[i].harmless() || attempt.started_at - op.sends[i].begun <= retention,
               "expired_key_is_not_used", leaving.about());
   }
   bool harmless = true;

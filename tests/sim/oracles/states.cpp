@@ -24,6 +24,7 @@ void Oracles::deciding(const ledger::Batch& batch) {
   for (const auto& [run, step] : batch.steps) look(run);
   for (const auto& [run, step] : batch.new_steps) look(run);
   for (const auto& [run, attempt] : batch.attempts) check_attempt(*run, attempt);
+  if (!batch.prune.empty()) check_prune(batch);
   std::map<const run::Run*, std::int64_t> newest;
   for (const auto& [run, event] : batch.events) {
     auto [at, first] = newest.try_emplace(run, 0);
@@ -79,6 +80,12 @@ void Oracles::check_step(const run::Run& run, std::uint32_t index, const run::St
               "request_is_frozen", portrait(run));
   }
   HOLDFAST_REQUIRE(step.attempts <= step.max_attempts, "attempt_limit_holds", portrait(run));
+  const bool news = !before || before->status != step.status;
+  if (news && step.reason == Reason::tool_not_found && step.detail.starts_with("the configuration has no tool")) {
+    HOLDFAST_REQUIRE(op->tool->removed_once, "gone_tool_was_removed", portrait(run));
+    world_.tally.reached(Goal::tool_gone);
+  }
+  if (news && step.degraded && op->tool->cached) check_kept(step, run);
   if (op->tool->is_write()) check_outcome(*op, run, step, before);
 }
 

@@ -48,6 +48,10 @@ void Oracles::apply(const ledger::Batch& batch) {
     }
     return *stored;
   };
+  for (const std::string& id : named_by(batch.prune)) {
+    stored_.erase(id);
+    touched_.erase(id);
+  }
   for (const auto& [run, step] : batch.new_steps) {
     of(run).run.steps.push_back(run->steps[step]);
     name(*run, step);
@@ -70,11 +74,13 @@ void Oracles::committed(const ledger::Batch& batch) {
   std::set<const run::Run*> seen;
   for (const auto& [run, step] : batch.steps)
     if (seen.insert(run).second) note_goals(find(run->id), *run);
+  for (const std::string& id : named_by(batch.prune)) mark_pruned(id);
   apply(batch);
 }
 
 /// Only what it touches can differ: how that would be is kept apart.
 void Oracles::perhaps_committed(const ledger::Batch& batch) {
+  perhaps_pruned_ = named_by(batch.prune);
   std::map<std::string, Stored> whole;
   std::swap(stored_, whole);
   const auto fetch = [&](const run::Run* run) {
@@ -106,9 +112,24 @@ void Oracles::recovered(ledger::Reader& reader) {
       whole = same(reader, id, after);
       break;
     }
+    const auto is_there = [&](const std::string& id) {
+      auto there = reader.run(id);
+      HOLDFAST_REQUIRE(there.has_value(), "ledger_can_be_read", there ? "" : there.error().message);
+      return there->has_value();
+    };
+    if (!perhaps_pruned_.empty()) whole = !is_there(perhaps_pruned_.front());
+    for (const std::string& id : perhaps_pruned_) HOLDFAST_REQUIRE(is_there(id) != whole, "commit_is_all_or_nothing", id + ", pruned");
     world_.tally.reached(whole ? Goal::cut_commit_survived : Goal::cut_commit_gone);
     if (whole) {
-      for (auto& [id, after] : perhaps_) stored_.insert_or_assign(id, std::move(after));
+      for (const std::string& id : perhaps_pruned_) {
+        mark_pruned(id);
+        stored_.erase(id);
+      }
+      for (auto& [id, after] : perhaps_) {
+        // Nobody was told the numbers that this commit gave to its new runs.
+        if (auto there = reader.run(id); there && *there) after.run.seq = (**there).seq;
+        stored_.insert_or_assign(id, std::move(after));
+      }
       for (const auto& [op, attempt] : perhaps_recorded_) record(*op, attempt);
     } else {
       for (const auto& [id, after] : perhaps_)

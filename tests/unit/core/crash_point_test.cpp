@@ -45,5 +45,5 @@ TEST_CASE("what names no point and count is refused, and the known ones are name
     CHECK(armed.error().message.find("before_absorb") != std::string::npos);
   }
   CHECK(armed_crash_point == CrashPoint::none);
-  CHECK(crash_point_names().size() == 20);
+  CHECK(crash_point_names().size() == 22);
 }

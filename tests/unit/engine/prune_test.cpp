@@ -133,6 +133,27 @@ TEST_CASE("a run whose key the tool still knows stays until the key has expired"
   CHECK_FALSE(is_there(life, keyed));
 }
 
+TEST_CASE("the retention of a key counts from the last time it was sent", "[prune]") {
+  Folder folder;
+  HandClock clock;
+  Life life(folder.path, clock, 100, with_retention("1h"));
+  Evidence lost;  // it may never have reached the tool, and the repeat is what the tool knows
+  lost.failure = Failure::connection_lost;
+  lost.phase = Phase::tx_all;
+  const std::string keyed = run_of(life, "keyed", lost);
+  clock.at = clock.at + Duration{10 * 60'000};
+  (void)life.engine->turn();
+  REQUIRE(life.transport.calls.size() == 2);
+  life.answer(life.transport.calls.back(), good());
+  (void)run_of(life, "read");
+  clock.at = clock.at + Duration{24 * 3'600'000 - 5 * 60'000};
+  walk(life);
+  CHECK(is_there(life, keyed));
+  clock.at = clock.at + Duration{2 * 3'600'000};
+  walk(life);
+  CHECK_FALSE(is_there(life, keyed));
+}
+
 TEST_CASE("many old runs leave in slices, and a full disk only puts it off", "[prune]") {
   Folder folder;
   HandClock clock;

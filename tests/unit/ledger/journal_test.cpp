@@ -186,12 +186,13 @@ TEST_CASE("a packed run is pruned by the same rules") {
   const Folder folder;
   Opened db = open_or_fail(folder.database());
   run::Run old = settled_run(1), newest = settled_run(2);
+  old.steps[0].write->last_sent_at = Instant{78};
   commit_run(db, old);
   commit_run(db, newest);
   const auto slice = value_of(db.ledger->prunable(old.created_at + Duration{1}, 0, 10));
   REQUIRE(slice.runs.size() == 1);
   REQUIRE(slice.runs[0].keys.size() == 1);
-  CHECK(slice.runs[0].keys[0].first_sent_at == Instant{77});
+  CHECK(slice.runs[0].keys[0].last_sent_at == Instant{78});
   Batch batch;
   batch.prune = {old.seq};
   commit_or_fail(*db.ledger, batch);
