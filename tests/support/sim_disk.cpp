@@ -64,7 +64,7 @@ bool Disk::synced(const std::string& name) const {
   const auto seen = names_.find(name);
   const auto kept = durable_names_.find(name);
   if (seen == names_.end()) return kept == durable_names_.end();
-  return kept != durable_names_.end() && kept->second == seen->second && seen->second->pending.empty();
+  return kept != durable_names_.end() && kept->second == seen->second && std::ranges::all_of(seen->second->pending, &Inode::Pending::truncates);
 }
 
 std::uint64_t Disk::digest() const {

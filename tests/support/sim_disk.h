@@ -96,7 +96,7 @@ class Disk {
   [[nodiscard]] bool exists(const std::string& name) const { return names_.contains(name); }
   [[nodiscard]] std::string content(const std::string& name) const;  // empty when there is none
   [[nodiscard]] std::uint64_t size(const std::string& name) const;
-  /// Nothing of this file would be lost in a power cut.
+  /// Nothing that was written to this file would be lost in a power cut (that it was shortened may be).
   [[nodiscard]] bool synced(const std::string& name) const;
   /// A digest over names and contents, as processes see them.
   [[nodiscard]] std::uint64_t digest() const;
