@@ -223,7 +223,7 @@ Swarm draw_swarm(std::uint64_t seed) {
   swarm.clients = static_cast<int>(dice.between(1, 4));
   swarm.runs = static_cast<int>(dice.chance(300) ? dice.between(2, 12) : dice.between(60, 400));
   swarm.longest_plan = static_cast<int>(dice.between(1, 10));
-  // Most histories are crowded: many runs at once, many decisions in one turn.
+  // Most histories are dense: many runs at once, many decisions in one turn.
   swarm.chaos = dice.chance(150) ? dice.span(5'000, 90'000) : dice.span(300, 4'000);
   for (int i = 1; i < kOutcomes; ++i) swarm.outcome[i] = maybe(100);
   swarm.outcome[0] = static_cast<int>(dice.between(100, 2'000));

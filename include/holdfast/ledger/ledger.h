@@ -186,7 +186,8 @@ struct UnknownEntry {  // one row of GET /v1/unknowns
   std::vector<run::Attempt> attempts;  // of this step, oldest first
 };
 
-/// Reads what is committed, and nothing else. Thread-safe; every call is short and sees one consistent state.
+/// Reads what is committed, and nothing else. Thread-safe; every call sees one consistent state and is short, but for a
+/// commit under way that it may wait for, and commits that it may have to put in order first (milliseconds).
 class Reader {
  public:
   virtual ~Reader() = default;

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -132,5 +133,75 @@ TEST_CASE("every error code is written somewhere, has a page, and is in the sche
   for (const std::string& code : pages) {
     INFO(code);
     CHECK(written.contains(code));
+  }
+}
+
+namespace {
+
+/// The quoted words in every list that `pattern` finds in its first group.
+Words listed(const std::vector<const char*>& folders, const std::string& pattern) {
+  Words out;
+  for (const std::string& list : sources(folders, pattern)) out.merge(matches(list, R"#("([^"]+)")#"));
+  return out;
+}
+
+YAML::Node resolved(const YAML::Node& api, const YAML::Node& node) {
+  if (!node["$ref"]) return node;
+  std::istringstream parts(node["$ref"].as<std::string>().substr(2));
+  YAML::Node at = YAML::Clone(api);
+  for (std::string part; std::getline(parts, part, '/');) at.reset(at[part]);
+  return at;
+}
+
+void collect_members(const YAML::Node& api, const YAML::Node& schema, Words& out) {
+  const YAML::Node at = resolved(api, schema);
+  for (const char* choice : {"oneOf", "anyOf", "allOf"})
+    for (const auto& part : at[choice]) collect_members(api, part, out);
+  for (const auto& member : at["properties"]) {
+    out.insert(member.first.as<std::string>());
+    if (member.first.as<std::string>() == "steps") collect_members(api, member.second["items"], out);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what requests may hold is in the code and in the schema", "[vocabulary]") {
+  const YAML::Node api = YAML::LoadFile((kRoot / "schema" / "openapi.yaml").string());
+  Words members, queries;
+  for (const auto& path : api["paths"]) {
+    for (const auto& operation : path.second) {
+      if (!operation.second.IsMap()) continue;
+      if (operation.second["requestBody"])
+        collect_members(api, resolved(api, operation.second["requestBody"])["content"]["application/json"]["schema"], members);
+      for (const auto& parameter : operation.second["parameters"])
+        if (const YAML::Node at = resolved(api, parameter); at["in"].as<std::string>() == "query") queries.insert(at["name"].as<std::string>());
+    }
+  }
+  Words code = listed({"api"}, R"#(check_members\([^{}]*, \{([^}]*)\})#");
+  code.merge(listed({"run"}, R"#(k(?:Step)?Members\{([^}]*)\})#"));
+  REQUIRE(code.contains("on_circuit_open"));
+  REQUIRE(code.contains("verdict"));
+  CHECK(members == code);
+  CHECK(queries == listed({"api"}, R"#(check_query\([a-z]+, \{([^}]*)\})#"));
+}
+
+TEST_CASE("every field of the configuration's schema is in its page", "[vocabulary]") {
+  Words fields;
+  const std::function<void(const YAML::Node&)> collect = [&](const YAML::Node& at) {
+    if (at.IsSequence())
+      for (const auto& part : at) collect(part);
+    if (!at.IsMap()) return;
+    for (const auto& member : at) {
+      collect(member.second);
+      if (member.first.as<std::string>() == "properties")
+        for (const auto& field : member.second) fields.insert(field.first.as<std::string>());
+    }
+  };
+  collect(YAML::LoadFile((kRoot / "schema" / "config.schema.json").string()));
+  REQUIRE(fields.contains("shutdown_grace"));
+  const std::string page = text_of(kRoot / "docs" / "configuration.md");
+  for (const std::string& field : fields) {
+    INFO(field);
+    CHECK(std::regex_search(page, std::regex("(^|[^a-z0-9_])" + field + "([:`,.{ ]|$)")));
   }
 }
