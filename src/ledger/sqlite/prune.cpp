@@ -30,7 +30,7 @@ std::vector<Ledger::Prunable::SentKey> keys_of(Connection& connection, std::int6
   const std::optional<PendingRun> packed = unpack(connection, seq);
   if (!packed) return keys;
   for (const run::Step& step : packed->run.steps)
-    if (step.write && step.write->keyed && step.write->last_sent_at)
+    if (step.write && step.write->keyed && step.write->first_sent_at && step.write->last_sent_at)
       keys.emplace_back(step.spec.server, step.spec.tool, *step.write->last_sent_at);
   return keys;
 }

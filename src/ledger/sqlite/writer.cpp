@@ -83,6 +83,7 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
     crash_point(CrashPoint::in_commit);
     connection_.statement(sql().commit).run();
     journal_.committed();
+    fold_failed_.reset();
     next_run_ = seq;
     if (!journaled) {
       pending_.clear();
@@ -226,6 +227,16 @@ auto SqliteLedger::reading(F&& read) -> Result<decltype(read())> {
   }
 }
 
+/// The same once the tables hold all that is committed; where they can't be brought up to date now, as on a full disk, in a transaction that is
+/// taken back.
+template <class F>
+auto SqliteLedger::reading_all(bool touched, F&& read) -> Result<decltype(read())> {
+  if (!touched || fold(false)) return reading(read);
+  std::optional<decltype(read())> value;
+  if (const Result<void> looked = look_inside([&](Connection&) { value = read(); }); !looked) return std::unexpected(looked.error());
+  return std::move(*value);
+}
+
 Result<Ledger::Open> SqliteLedger::load_open() {
   const std::lock_guard lock(mutex_);
   if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
@@ -251,9 +262,7 @@ Result<Ledger::Open> SqliteLedger::load_open() {
 Result<std::optional<run::Run>> SqliteLedger::load(std::string_view run_id) {
   const std::lock_guard lock(mutex_);
   if (const PendingRun* found = pending_.whole(run_id)) return to_run(*found);
-  if (touched_.has(run_id))
-    if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
-  return reading([&] { return load_run(connection_, run_id); });
+  return reading_all(touched_.has(run_id), [&] { return load_run(connection_, run_id); });
 }
 
 std::optional<Ledger::Submission> SqliteLedger::submission(std::string_view owner, std::string_view key) {
@@ -278,9 +287,7 @@ Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_
                                                                std::uint32_t n) {
   const std::lock_guard lock(mutex_);
   if (const PendingRun* found = pending_.whole(run_seq)) return to_attempt(*found, step, n);
-  if (touched_.has(run_seq))
-    if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
-  return reading([&] { return load_attempt(connection_, run_seq, step, n); });
+  return reading_all(touched_.has(run_seq), [&] { return load_attempt(connection_, run_seq, step, n); });
 }
 
 Result<std::optional<CachedAnswer>> SqliteLedger::find_answer(std::string_view server, std::string_view tool,
@@ -292,8 +299,7 @@ Result<std::optional<CachedAnswer>> SqliteLedger::find_answer(std::string_view s
 Result<Ledger::PruneSlice> SqliteLedger::prunable(Instant ended_before, std::int64_t after_seq,
                                                   std::uint32_t most) {
   const std::lock_guard lock(mutex_);
-  if (const Result<void> shown = fold(false); !shown) return std::unexpected(shown.error());
-  return reading([&] { return prune_slice(connection_, next_run_ - 1, ended_before, after_seq, most); });
+  return reading_all(true, [&] { return prune_slice(connection_, next_run_ - 1, ended_before, after_seq, most); });
 }
 
 /// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind.
@@ -361,7 +367,7 @@ std::uint64_t SqliteLedger::wal_bytes() const {
 }
 
 Result<void> SqliteLedger::backup(const std::string& path) {
-  if (const Result<void> shown = show_all(); !shown) return shown;
+  (void)show_all();  // who looks into the copy with SQL sees more; what is still in the journal is copied too
   return copy_database(path_, path);
 }
 

@@ -66,8 +66,11 @@ class SqliteLedger final : public Ledger {
   void checkpoint(int mode);
   void note_checkpoint(int code);
   void watch_wal();
+  [[nodiscard]] Result<void> look_inside(const std::function<void(Connection&)>& read);
   template <class F>
   auto reading(F&& read) -> Result<decltype(read())>;
+  template <class F>
+  auto reading_all(bool touched, F&& read) -> Result<decltype(read())>;
 
   std::mutex mutex_;  // a reader may fold: everything below is its holder's
   Touched touched_;
@@ -83,6 +86,7 @@ class SqliteLedger final : public Ledger {
   std::uint64_t due_at_ = 0;  // frames at which the next checkpoint is tried
   bool checkpoint_failing_ = false;
   bool fold_failing_ = false;
+  std::optional<Error> fold_failed_;  // since the last commit
   std::optional<AnswersKept> answers_;  // unknown until the first is put, and after a commit that failed
   std::optional<std::chrono::steady_clock::time_point> wal_alarmed_;  // the last line about a WAL that is too large
   std::optional<Error> broken_;  // set for good by what only a restart can mend

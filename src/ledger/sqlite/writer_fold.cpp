@@ -44,10 +44,11 @@ std::vector<std::int64_t> SqliteLedger::to_carry() const {
   return seqs;
 }
 
-/// Without a sync of its own: a power cut that takes the fold leaves the records that it was made of, since it takes everything behind it too.
+/// One that failed is not tried again before a commit has gone well: until then, who reads looks inside. Without a sync of its own: a power cut that takes the fold leaves the records that it was made of, since it takes everything behind it too.
 Result<void> SqliteLedger::fold(bool carrying) {
   if (broken_) return std::unexpected(*broken_);
   if (pending_.empty()) return {};
+  if (fold_failed_) return std::unexpected(*fold_failed_);
   try {
     const std::vector<std::int64_t> young = carrying ? to_carry() : std::vector<std::int64_t>{};
     const std::string record = pending_.encode(young);
@@ -63,7 +64,8 @@ Result<void> SqliteLedger::fold(bool carrying) {
     touched_.keep_only(pending_);
     return {};
   } catch (const SQLite::Exception& failure) {
-    return std::unexpected(failed(failure));
+    fold_failed_ = failed(failure);
+    return std::unexpected(*fold_failed_);
   }
 }
 
@@ -103,17 +105,27 @@ Result<void> SqliteLedger::show_all() {
 
 Result<void> SqliteLedger::look(const std::function<void(Connection&)>& read) {
   const std::lock_guard lock(mutex_);
+  return look_inside(read);
+}
+
+/// What a read finds wrong is the reader's affair, as on a connection of its own.
+Result<void> SqliteLedger::look_inside(const std::function<void(Connection&)>& read) {
   if (broken_) return std::unexpected(*broken_);
   try {
     connection_.statement(sql().begin_write).run();
     fold_into_tables({});
-    read(connection_);
-    roll_back();
-    journal_.rolled_back();
-    return {};
   } catch (const SQLite::Exception& failure) {
     return std::unexpected(failed(failure));
   }
+  Result<void> done;
+  try {
+    read(connection_);
+  } catch (const SQLite::Exception& failure) {
+    done = std::unexpected(to_error(path_, failure, connection_.handle()));
+  }
+  roll_back();
+  journal_.rolled_back();
+  return done;
 }
 
 Result<void> SqliteLedger::show(std::int64_t run_seq) {
