@@ -219,6 +219,35 @@ TEST_CASE("a full disk is told as such, and the ledger goes on when there is roo
   CHECK(put_run(*opened.ledger, 1));
 }
 
+TEST_CASE("on a full disk, where the journal can't be folded, a late answer finds its attempt all the same, and everybody can read") {
+  Machine machine(8);
+  auto opened = open_or_fail(machine.vfs);
+  run::Run run = small_run(1);
+  run::Attempt attempt;
+  attempt.n = 1;
+  ledger::Batch begun, ended;
+  begun.new_runs.push_back(&run);
+  begun.attempts.emplace_back(&run, attempt);
+  REQUIRE(opened.ledger->commit(begun));
+  REQUIRE(opened.reader->runs({}));  // brings it into the tables
+  attempt.delivery = Delivery::maybe_sent;
+  ended.attempts.emplace_back(&run, attempt);
+  REQUIRE(opened.ledger->commit(ended));
+  machine.disk.inject({Fault::Kind::disk_full, machine.disk.operations() + 1, kForever});
+  const auto found = opened.ledger->find_attempt(run.seq, 0, 1);
+  REQUIRE(found);
+  CHECK(found->value().delivery == Delivery::maybe_sent);
+  CHECK(machine.disk.counts().full > 0);  // a fold was tried
+  REQUIRE(opened.ledger->load(run.id));
+  const auto read = opened.reader->attempts(run.seq, 0, 10);
+  REQUIRE(read);
+  CHECK(read->at(0).delivery == Delivery::maybe_sent);
+  CHECK_FALSE(put_run(*opened.ledger, 2));
+  machine.disk.mend();
+  CHECK(put_run(*opened.ledger, 2));
+  CHECK(has_run(opened, 2));
+}
+
 TEST_CASE("a failed write can be tried again, a failed sync ends this life") {
   Machine machine(7);
   auto opened = open_or_fail(machine.vfs);
