@@ -12,11 +12,12 @@ constexpr std::uint64_t kMostSteps = 3'000'000;  // events of one seed: more is 
 constexpr std::uint64_t kRunsOfAProof = 8;       // read back from the disk that a power cut would leave
 constexpr std::uint64_t kMostLives = 12;
 
-/// The journal is so small that it is folded after a few commits.
+/// In some worlds the journal is so small that it is folded after a few commits.
 ledger::sqlite::Tuning tuning(const Swarm& swarm) {
   ledger::sqlite::Tuning tuning;
   tuning.checkpoint_frames = swarm.checkpoint_frames;
   tuning.restart_frames = 4 * swarm.checkpoint_frames;
+  if (!swarm.small_journal) return tuning;
   tuning.journal_slots = 24;
   tuning.fold_slots = 4;
   return tuning;
@@ -314,9 +315,10 @@ void Simulation::history() {
   }
 }
 
-/// At the very moment of a send: is its row on a disk whose power is cut now? And is what else was acknowledged? (A fold that somebody
-/// who reads has caused since the commit may be unsynced.)
+/// At the very moment of a send: is its row on a disk whose power is cut now? And is what else was acknowledged?
 void Simulation::prove_durable(const tools::Call& call, const Op* op) {
+  static const std::string kLog = std::string(kDatabase) + "-wal";
+  if (!disk_.synced(kLog)) throw Violation{"send_after_sync", "the log is not synced at a send"};
   if (!op || fate_.between(0, 9'999) >= swarm_.proof) return;
   const std::unique_ptr<Disk> found = disk_.after_power_cut(fate_.next(), {});
   Vfs vfs(*found);

@@ -93,12 +93,6 @@ void Connection::execute(const std::string& text) {
   if (code != SQLITE_OK) throw SQLite::Exception(handle(), code);
 }
 
-void Connection::sync_commits(bool on) {
-  if (on == syncing_ || canary(Canary::skip_fsync)) return;
-  execute(on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-  syncing_ = on;
-}
-
 std::int64_t Connection::number(const std::string& text) {
   Statement query(handle(), text);
   std::int64_t value = 0;

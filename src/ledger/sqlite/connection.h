@@ -24,13 +24,12 @@ class Connection {
   /// The one integer, or the one text, that a query gives.
   [[nodiscard]] std::int64_t number(const std::string& text);
   [[nodiscard]] std::string text(const std::string& text);
-  /// Whether a commit waits until it is on the disk; the writer's, outside of transactions. True at first.
-  void sync_commits(bool on);
+  /// Nothing more is moved from the log into the database, not on closing either: after a failed sync nobody knows what of the log is on the disk.
+  void leave_log() { sqlite3_db_config(handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
   [[nodiscard]] sqlite3* handle() { return database_.getHandle(); }
 
  private:
   SQLite::Database database_;
-  bool syncing_ = true;
   std::unordered_map<const std::string*, Statement> statements_;  // destroyed before the database
 };
 

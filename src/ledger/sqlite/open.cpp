@@ -82,6 +82,7 @@ Result<Opened> open_prepared(const std::string& path, Lock lock, const Options& 
     Opened opened;
     {
       Connection connection(path, Role::writer, 1024, tuning.vfs);
+      connection.leave_log();  // a last life may have ended because the log could not be synced
       connection.execute(
           "PRAGMA foreign_keys = OFF");  // a migration may rebuild a table that others refer to
       migrate(connection, migrations());

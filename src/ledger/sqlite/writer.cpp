@@ -70,7 +70,6 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
   try {
     std::string record;
     const bool journaled = to_journal(batch, record) && !canary(Canary::half_a_commit) && !canary(Canary::new_runs_committed_apart);
-    connection_.sync_commits(true);
     connection_.statement(sql().begin_write).run();
     if (journaled) {
       check_new(batch, first_new);
@@ -193,6 +192,11 @@ Instant SqliteLedger::newest() {
       "FROM runs INDEXED BY runs_unsettled WHERE settled = 0")};
 }
 
+void SqliteLedger::break_off(const Error& error) {
+  broken_ = error;
+  connection_.leave_log();
+}
+
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
   Error error = to_error(path_, failure, connection_.handle());
   roll_back();
@@ -201,7 +205,7 @@ Error SqliteLedger::failed(const SQLite::Exception& failure) {
   if (sqlite3_get_autocommit(connection_.handle()) == 0) {
     error = Error{"storage_broken", error.message + "; and the transaction cannot be rolled back", {}};
   }
-  if (error.code == "storage_broken") broken_ = error;
+  if (error.code == "storage_broken") break_off(error);
   return error;
 }
 
@@ -354,7 +358,7 @@ void SqliteLedger::note_checkpoint(int code) {
   if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) {
     const Error error = to_error(path_, SQLite::Exception(connection_.handle(), code), connection_.handle());
     if (!checkpoint_failing_) spdlog::error("checkpoint failed: {}", error.message);
-    if (error.code == "storage_broken") broken_ = error;
+    if (error.code == "storage_broken") break_off(error);
     checkpoint_failing_ = true;
   } else if (checkpoint_failing_) {
     spdlog::info("checkpoint works again: {}", path_);

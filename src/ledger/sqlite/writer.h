@@ -62,6 +62,7 @@ class SqliteLedger final : public Ledger {
   [[nodiscard]] Result<void> fold(bool carrying);
   [[nodiscard]] std::vector<std::int64_t> to_carry() const;
   [[nodiscard]] Error failed(const SQLite::Exception& failure);
+  void break_off(const Error& error);
   void roll_back();
   void checkpoint(int mode);
   void note_checkpoint(int code);

@@ -29,6 +29,7 @@ void SqliteLedger::replay() {
     connection_.statement(sql().commit).run();
   } catch (...) {
     roll_back();
+    connection_.leave_log();
     throw;
   }
   journal_.committed();
@@ -44,7 +45,7 @@ std::vector<std::int64_t> SqliteLedger::to_carry() const {
   return seqs;
 }
 
-/// One that failed is not tried again before a commit has gone well: until then, who reads looks inside. Without a sync of its own: a power cut that takes the fold leaves the records that it was made of, since it takes everything behind it too.
+/// One that failed is not tried again before a commit has gone well: until then, who reads looks inside.
 Result<void> SqliteLedger::fold(bool carrying) {
   if (broken_) return std::unexpected(*broken_);
   if (pending_.empty()) return {};
@@ -52,7 +53,6 @@ Result<void> SqliteLedger::fold(bool carrying) {
   try {
     const std::vector<std::int64_t> young = carrying ? to_carry() : std::vector<std::int64_t>{};
     const std::string record = pending_.encode(young);
-    connection_.sync_commits(false);
     connection_.statement(sql().begin_write).run();
     fold_into_tables(young);
     if (!record.empty()) journal_.write(connection_, record);
