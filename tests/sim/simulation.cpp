@@ -12,12 +12,11 @@ constexpr std::uint64_t kMostSteps = 3'000'000;  // events of one seed: more is 
 constexpr std::uint64_t kRunsOfAProof = 8;       // read back from the disk that a power cut would leave
 constexpr std::uint64_t kMostLives = 12;
 
-/// In some worlds the journal is so small that it is folded after a few commits.
+/// The journal is so small that it is folded after a few commits.
 ledger::sqlite::Tuning tuning(const Swarm& swarm) {
   ledger::sqlite::Tuning tuning;
   tuning.checkpoint_frames = swarm.checkpoint_frames;
   tuning.restart_frames = 4 * swarm.checkpoint_frames;
-  if (!swarm.small_journal) return tuning;
   tuning.journal_slots = 24;
   tuning.fold_slots = 4;
   return tuning;

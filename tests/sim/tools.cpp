@@ -114,7 +114,6 @@ namespace {
 /// A stream of its own: how the disk is used decides nothing about the rest of the world.
 void draw_storage(std::uint64_t seed, Swarm& swarm) {
   Dice dice(seed, "storage");
-  swarm.small_journal = dice.chance(400);
   swarm.checkpoint_frames = static_cast<std::uint64_t>(dice.chance(300) ? 1'024 : dice.between(64, 1'024));
 }
 

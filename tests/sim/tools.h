@@ -63,7 +63,6 @@ struct Swarm {
   bool roomy = false;           // servers take many calls at once, where they count them at all
   int proof = 0;                // per ten thousand sends: are the rows there after a power cut now?
   std::size_t inbox = 1'000;
-  bool small_journal = false;  // else as the product has it
   std::uint64_t checkpoint_frames = 1'024;  // pages in the log beyond which they go into the database
   Duration longest_deadline{60'000};
   // What its keepers do with a server.

@@ -278,7 +278,8 @@ void Disk::stop() {
   faults_.clear();
 }
 
-/// Locks and shared memory live as long as their processes: the files get bodies that nobody has open.
+/// Locks and shared memory live as long as their processes: the files get bodies that nobody has open. What a failed sync has
+/// lost is seen no more.
 void Disk::boot() {
   std::map<const Inode*, std::shared_ptr<Inode>> bodies;
   const auto renew = [&](Names& names) {
@@ -287,10 +288,15 @@ void Disk::boot() {
       if (!body) {
         body = std::make_shared<Inode>();
         body->name = name;  // a rename may have been lost
-        body->live = file->live;
-        body->durable = std::move(file->durable);
-        body->pending = std::move(file->pending);
-        body->covered = std::move(file->covered);
+        if (file->durable) {
+          Platters there = platters(*file);
+          for (const Write& write : there.pending) apply(there.durable, write, Fate::applied, *random_);
+          body->live = std::move(there.durable);
+        } else {
+          body->live = file->live;
+          body->pending = std::move(file->pending);
+          body->covered = std::move(file->covered);
+        }
       }
       file = body;
     }
