@@ -1,10 +1,10 @@
 #pragma once
-// One life of the process, with nobody who looks at its numbers.
+// One life of the process, and its only number that somebody looks at.
 #include "sim/simulation.h"
 
 namespace holdfast::sim {
 
-class NoMetrics final : public engine::Metrics {
+class Gauges final : public engine::Metrics {
  public:
   void attempt_finished(std::string_view, std::string_view, AttemptClass, double, bool) override {}
   void run_settled(run::RunStatus) override {}
@@ -14,8 +14,11 @@ class NoMetrics final : public engine::Metrics {
   void fallback(std::string_view, std::string_view) override {}
   void circuit(std::string_view, std::string_view, BreakerState, bool) override {}
   void committed(double, std::size_t) override {}
-  void gauges(const engine::RunsByStatus&, std::uint64_t, std::optional<Instant>, std::optional<Instant>, Instant,
-              std::uint64_t) override {}
+  void gauges(const engine::RunsByStatus&, std::uint64_t unknown, std::optional<Instant>, std::optional<Instant>, Instant,
+              std::uint64_t) override {
+    unknown_writes = unknown;
+  }
+  std::uint64_t unknown_writes = 0;
 };
 
 class NoObserver final : public engine::Observer {
@@ -40,7 +43,7 @@ struct Simulation::Life {
                    [&sim] { sim.posted(); }}) {}
   LifeClock clock;
   Transport transport;
-  NoMetrics metrics;
+  Gauges metrics;
   NoObserver observer;
   ledger::Opened opened;
   std::optional<Spy> spy;

@@ -91,8 +91,13 @@ void People::begin() {
   if (swarm_.force > 0) world_.after(dice_.span(100, 20'000), [this] { force(); });
 }
 
+/// One who is about to come does not come twice.
 void People::later(int number, Duration least) {
-  world_.after(least + dice_.span(0, 500), [this, number] { submit(number); });
+  if (std::exchange(submissions_[static_cast<std::size_t>(number)].coming, true)) return;
+  world_.after(least + dice_.span(0, 500), [this, number] {
+    submissions_[static_cast<std::size_t>(number)].coming = false;
+    submit(number);
+  });
 }
 
 void People::submit(int number) {
@@ -163,7 +168,7 @@ void People::submitted(int number, const std::string& run_id, bool replayed) {
   if (!submission.key.empty() && dice_.chance(swarm_.resubmit)) later(number, dice_.span(0, 10'000));
   if (!submission.key.empty() && dice_.chance(swarm_.resubmit))
     world_.after(dice_.span(0, 10'000), [this, number] { try_other_body(number); });
-  if (dice_.chance(200)) world_.after(dice_.span(10, 3'000), [this, number] { poll(number); });
+  if (dice_.chance(80)) world_.after(dice_.span(10, 3'000), [this, number] { poll(number); });
   if (submission.open) world_.after(dice_.span(0, 500), [this, number] { drive(number); });
 }
 
@@ -227,7 +232,10 @@ void People::cancel(int number) {
 void People::poll(int number) {
   Submission& submission = submissions_[static_cast<std::size_t>(number)];
   if (home_ || !submission.settled_as.empty()) return;
-  if (desk_.reader) {
+  // The server knows by heart the runs that move, and those that have ended just now: its ledger is asked for the others, and once in a while.
+  const Stored* stored = oracles_.find(submission.run_id);
+  const bool by_heart = stored && (!stored->run.settled() || desk_.clock->now() < *stored->run.finished_at + Duration{5'000});
+  if (desk_.reader && (!by_heart || dice_.chance(100))) {
     auto found = desk_.reader->run(submission.run_id);
     if (found) {
       HOLDFAST_REQUIRE(found->has_value() || oracles_.pruned(submission.run_id), "no_run_lost", submission.run_id);
@@ -305,7 +313,8 @@ void People::finish(int number) {
 
 void People::round() {
   if (home_) return;
-  if (desk_.engine) {
+  // An alert brings the operator; now and then he looks without one.
+  if (desk_.engine && (*desk_.unknown_writes > 0 || dice_.chance(100))) {
     ledger::UnknownFilter filter;
     filter.limit = 20;
     if (auto unknowns = desk_.reader->unknowns(filter)) {
@@ -318,7 +327,7 @@ void People::round() {
       if (posted) desk_.posted();
     }
   }
-  world_.after(dice_.span(200, healed_ ? 1'000 : 8'000), [this] { round(); });
+  world_.after(dice_.span(healed_ ? 1'000 : 200, healed_ ? 4'000 : 8'000), [this] { round(); });
 }
 
 /// By what the effect log says, as far as it can be known; or at random.

@@ -14,6 +14,7 @@ struct Desk {
   ledger::Reader* reader = nullptr;
   const Clock* clock = nullptr;
   const tools::Catalog* catalog = nullptr;
+  const std::uint64_t* unknown_writes = nullptr;  // as its gauge says
   std::uint64_t life = 0;
   std::function<void()> posted;
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace holdfast::sim {
 
@@ -42,8 +43,8 @@ Header* carve(std::size_t size) {
   return piece;
 }
 
-void* take(int wanted) {
-  const std::size_t size = rounded(static_cast<std::size_t>(wanted));
+void* take(std::size_t wanted) {
+  const std::size_t size = rounded(wanted);
   Header* piece = nullptr;
   if (size > kGrain * kClasses) {
     piece = static_cast<Header*>(std::malloc(size + sizeof(Header)));
@@ -74,7 +75,7 @@ int size_of(void* memory) {
 void* resize(void* memory, int wanted) {
   const int size = size_of(memory);
   if (wanted <= size && wanted > size / 2) return memory;
-  void* larger = take(wanted);
+  void* larger = take(static_cast<std::size_t>(wanted));
   if (!larger) return nullptr;
   std::memcpy(larger, memory, static_cast<std::size_t>(size < wanted ? size : wanted));
   give_back(memory);
@@ -85,12 +86,27 @@ void* resize(void* memory, int wanted) {
 
 void use_pools_for_sqlite() {
   static const sqlite3_mem_methods kPools{
-      take, give_back, resize, size_of, [](int wanted) { return static_cast<int>(rounded(static_cast<std::size_t>(wanted))); },
+      [](int wanted) { return take(static_cast<std::size_t>(wanted)); }, give_back, resize, size_of, [](int wanted) { return static_cast<int>(rounded(static_cast<std::size_t>(wanted))); },
       [](void*) { return SQLITE_OK; }, [](void*) {}, nullptr};
   sqlite3_config(SQLITE_CONFIG_MALLOC, &kPools);
 }
-#else
-void use_pools_for_sqlite() {}
-#endif
 
 }  // namespace holdfast::sim
+
+// Everything else takes its memory from there too.
+void* operator new(std::size_t size) {
+  void* memory = holdfast::sim::take(size);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  holdfast::sim::give_back(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  holdfast::sim::give_back(memory);
+}
+#else
+void use_pools_for_sqlite() {}
+
+}  // namespace holdfast::sim
+#endif

@@ -12,13 +12,12 @@ constexpr std::uint64_t kMostSteps = 3'000'000;  // events of one seed: more is 
 constexpr std::uint64_t kRunsOfAProof = 8;       // read back from the disk that a power cut would leave
 constexpr std::uint64_t kMostLives = 12;
 
-/// The journal is so small that it is folded after a few commits.
 ledger::sqlite::Tuning tuning(const Swarm& swarm) {
   ledger::sqlite::Tuning tuning;
   tuning.checkpoint_frames = swarm.checkpoint_frames;
   tuning.restart_frames = 4 * swarm.checkpoint_frames;
-  tuning.journal_slots = 24;
-  tuning.fold_slots = 4;
+  tuning.journal_slots = swarm.journal_slots;
+  tuning.fold_slots = swarm.fold_slots;
   return tuning;
 }
 
@@ -183,7 +182,7 @@ void Simulation::try_boot() {
     world_.tally.reached(Goal::crash_at_load);
     return crash("while loading");
   }
-  desk_ = {&*life.engine, life.opened.reader.get(), &life.clock, &catalog_, past_.size() + 1, desk_.posted};
+  desk_ = {&*life.engine, life.opened.reader.get(), &life.clock, &catalog_, &life.metrics.unknown_writes, past_.size() + 1, desk_.posted};
   next_turn_ = world_.now();
   people_.process_back();
   draw_drain();

@@ -115,6 +115,11 @@ namespace {
 void draw_storage(std::uint64_t seed, Swarm& swarm) {
   Dice dice(seed, "storage");
   swarm.checkpoint_frames = static_cast<std::uint64_t>(dice.chance(300) ? 1'024 : dice.between(64, 1'024));
+  // Some journals are so small that they are folded after a few commits, most are as the server's.
+  if (dice.chance(250)) {
+    swarm.journal_slots = 24;
+    swarm.fold_slots = 4;
+  }
 }
 
 /// Some worlds are crowded: many more runs, long plans, and a disk so slow that each commit carries the boundaries
@@ -211,7 +216,7 @@ void draw_keepers(std::uint64_t seed, Swarm& swarm) {
   swarm.cached = maybe(800);
   swarm.sized = maybe(600);
   swarm.backup = dice.chance(200);
-  if (dice.chance(250)) swarm.retention = dice.span(300, 6'000);
+  if (dice.chance(100)) swarm.retention = dice.span(300, 6'000);
 }
 
 }  // namespace
@@ -222,9 +227,9 @@ Swarm draw_swarm(std::uint64_t seed) {
   const auto maybe = [&](int most) { return dice.chance(600) ? static_cast<int>(dice.between(1, most)) : 0; };
   swarm.clients = static_cast<int>(dice.between(1, 4));
   swarm.runs = static_cast<int>(dice.chance(300) ? dice.between(2, 12) : dice.between(60, 400));
-  swarm.longest_plan = static_cast<int>(dice.between(1, 10));
+  swarm.longest_plan = static_cast<int>(dice.chance(400) ? dice.between(1, 6) : dice.between(6, 24));
   // Most histories are dense: many runs at once, many decisions in one turn.
-  swarm.chaos = dice.chance(150) ? dice.span(5'000, 90'000) : dice.span(300, 4'000);
+  swarm.chaos = dice.chance(150) ? dice.span(5'000, 90'000) : dice.span(500, 8'000);
   for (int i = 1; i < kOutcomes; ++i) swarm.outcome[i] = maybe(100);
   swarm.outcome[0] = static_cast<int>(dice.between(100, 2'000));
   swarm.sick = maybe(60);

@@ -64,6 +64,7 @@ struct Swarm {
   int proof = 0;                // per ten thousand sends: are the rows there after a power cut now?
   std::size_t inbox = 1'000;
   std::uint64_t checkpoint_frames = 1'024;  // pages in the log beyond which they go into the database
+  std::uint32_t journal_slots = 256, fold_slots = 96;
   Duration longest_deadline{60'000};
   // What its keepers do with a server.
   int drain = 0;         // chance per life that it is stopped gracefully, per thousand

@@ -114,6 +114,7 @@ struct Submission {
   bool open = false;
   bool asked = false;     // sent at least once
   bool refused = false;   // the last answer was that it was not taken
+  bool coming = false;    // is about to ask
   bool waiting = false;   // an answer is due
   bool lost_answer = false;
   std::string run_id;     // acknowledged

@@ -104,7 +104,7 @@ void Simulation::start_from_backup() {
   if (!opened) throw Violation{"ledger_can_be_opened", "a restored copy: " + opened.error().message};
   LifeClock clock(world_, world_.now(), 0);
   clock.not_before(opened->newest);
-  NoMetrics metrics;
+  Gauges metrics;
   NoObserver observer;
   Copy transport(world_.tally);
   engine::Engine engine(clock, *engine_random_, *opened->ledger, catalog_, transport, observer, metrics, {});
