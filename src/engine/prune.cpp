@@ -36,14 +36,16 @@ bool key_in_use(const tools::Catalog& catalog, const ledger::Ledger::Prunable& r
 void Engine::Impl::prune(bool idle) {
   const std::optional<Duration> retention = catalog.config().retention;
   if (!retention || now < walk.next || (!idle && now < walk.next + kMostPatience)) return;
-  auto slice = ledger.prunable(canary(Canary::pruned_too_early) ? now : now - *retention, walk.after, kSliceRows);
+  const auto may_go = [this](const ledger::Ledger::Prunable& run) {
+    return find(run.id) == nullptr && !key_in_use(catalog, run, now);
+  };
+  auto slice = ledger.prunable(canary(Canary::pruned_too_early) ? now : now - *retention, walk.after, kSliceRows, may_go);
   if (!slice) {
     spdlog::warn("old runs can't be looked for: {}", slice.error().message);
     walk = {.next = now + kLongestPause};
     return;
   }
   for (const ledger::Ledger::Prunable& run : slice->runs) {
-    if (find(run.id) != nullptr || key_in_use(catalog, run, now)) continue;
     prune_seqs.push_back(run.seq);
     walk.ids.push_back(run.id);
   }

@@ -25,8 +25,8 @@ class ForwardingLedger : public ledger::Ledger {
                                                           std::string_view arguments) override {
     return seen(inner_.find_answer(server, tool, arguments));
   }
-  Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most) override {
-    return seen(inner_.prunable(ended_before, after_seq, most));
+  Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most, const MayGo& may_go) override {
+    return seen(inner_.prunable(ended_before, after_seq, most, may_go));
   }
   void checkpoint_if_due() override { inner_.checkpoint_if_due(); }
   [[nodiscard]] std::uint64_t wal_bytes() const override { return inner_.wal_bytes(); }

@@ -1,6 +1,7 @@
 #pragma once
 // What is durable. The engine writes whole batches; everybody else reads what was committed.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -143,11 +144,12 @@ class Ledger {
     std::int64_t next_after = 0;  // where the next slice starts
     bool at_end = false;          // nothing beyond can be old enough
   };
-  /// Settled runs that ended before `ended_before`, after run `after_seq` (0: from the oldest). Looks at no more than
-  /// `most` rows, and stops after runs whose texts are 8 MiB together, so that a transaction that deletes them is short.
-  /// The newest run is never among them: its number is where counting goes on. Engine thread only.
-  [[nodiscard]] virtual Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq,
-                                                    std::uint32_t most) = 0;
+  /// Settled runs that ended before `ended_before`, after run `after_seq` (0: from the oldest), and that `may_go` lets go. Looks
+  /// at no more than `most` rows, and stops after runs to delete whose texts are 8 MiB together, so that a transaction that
+  /// deletes them is short. The newest run is never among them: its number is where counting goes on. Engine thread only.
+  using MayGo = std::function<bool(const Prunable&)>;
+  [[nodiscard]] virtual Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most,
+                                                    const MayGo& may_go) = 0;
   /// What is committed and may be tidied up: where it is kept in another form than readers look for, and the WAL when it has
   /// grown (its own policy); engine thread, after effects have left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;

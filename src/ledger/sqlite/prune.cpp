@@ -40,7 +40,7 @@ std::vector<Ledger::Prunable::SentKey> keys_of(Connection& connection, std::int6
 /// Runs are numbered as they are accepted and end after that: the first one that was accepted too late is the end of
 /// the walk, and no index over the time of ending is needed.
 Ledger::PruneSlice prune_slice(Connection& connection, std::int64_t newest, Instant ended_before,
-                               std::int64_t after_seq, std::uint32_t most) {
+                               std::int64_t after_seq, std::uint32_t most, const Ledger::MayGo& may_go) {
   Ledger::PruneSlice slice;
   slice.next_after = after_seq;
   Statement& rows = connection.statement(sql().prune_rows).add(after_seq, most);
@@ -57,8 +57,9 @@ Ledger::PruneSlice prune_slice(Connection& connection, std::int64_t newest, Inst
     ++seen;
     slice.next_after = run.seq;
     if (!ended || !finished || *finished >= ended_before) continue;
-    bytes += bytes_of(connection, run.seq);
     run.keys = keys_of(connection, run.seq);
+    if (!may_go(run)) continue;
+    bytes += bytes_of(connection, run.seq);
     slice.runs.push_back(std::move(run));
     if (bytes >= kMostBytes) return slice;
   }

@@ -300,10 +300,10 @@ Result<std::optional<CachedAnswer>> SqliteLedger::find_answer(std::string_view s
   return reading([&] { return load_answer(connection_, server, tool, arguments); });
 }
 
-Result<Ledger::PruneSlice> SqliteLedger::prunable(Instant ended_before, std::int64_t after_seq,
-                                                  std::uint32_t most) {
+Result<Ledger::PruneSlice> SqliteLedger::prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most,
+                                                  const MayGo& may_go) {
   const std::lock_guard lock(mutex_);
-  return reading_all(true, [&] { return prune_slice(connection_, next_run_ - 1, ended_before, after_seq, most); });
+  return reading_all(true, [&] { return prune_slice(connection_, next_run_ - 1, ended_before, after_seq, most, may_go); });
 }
 
 /// Passive first: it waits for nobody, and the next commit starts the WAL anew when no reader is left behind.

@@ -33,7 +33,8 @@ class SqliteLedger final : public Ledger {
                                                    std::uint32_t n) override;
   Result<std::optional<CachedAnswer>> find_answer(std::string_view server, std::string_view tool,
                                                   std::string_view arguments) override;
-  Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most) override;
+  Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most,
+                              const MayGo& may_go) override;
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override;
   Result<void> backup(const std::string& path) override;

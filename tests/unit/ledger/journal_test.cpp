@@ -189,15 +189,32 @@ TEST_CASE("a packed run is pruned by the same rules") {
   old.steps[0].write->last_sent_at = Instant{78};
   commit_run(db, old);
   commit_run(db, newest);
-  const auto slice = value_of(db.ledger->prunable(old.created_at + Duration{1}, 0, 10));
-  REQUIRE(slice.runs.size() == 1);
-  REQUIRE(slice.runs[0].keys.size() == 1);
-  CHECK(slice.runs[0].keys[0].last_sent_at == Instant{78});
+  std::vector<Instant> sent;
+  const auto slice = value_of(db.ledger->prunable(old.created_at + Duration{1}, 0, 10, [&](const Ledger::Prunable& run) {
+    for (const auto& key : run.keys) sent.push_back(key.last_sent_at);
+    return true;
+  }));
+  CHECK(slice.runs.size() == 1);
+  CHECK(sent == std::vector{Instant{78}});
   Batch batch;
   batch.prune = {old.seq};
   commit_or_fail(*db.ledger, batch);
   CHECK_FALSE(value_of(db.reader->run(old.id)));
   CHECK(Outsider(folder.database()).text("SELECT count(*) FROM packed_runs") == "1\n");
+}
+
+TEST_CASE("runs that stay don't count against the bytes of a slice") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  run::Run runs[] = {settled_run(1), settled_run(2), settled_run(3), settled_run(4)};
+  for (run::Run& run : runs) {
+    run.result = '"' + std::string(5'000'000, 'x') + '"';
+    commit_run(db, run);
+  }
+  const auto slice = value_of(db.ledger->prunable(runs[3].created_at + Duration{1}, 0, 10, [&](const Ledger::Prunable& run) { return run.id == runs[2].id; }));
+  REQUIRE(slice.runs.size() == 1);
+  CHECK(slice.runs[0].id == runs[2].id);
+  CHECK(slice.at_end);
 }
 
 TEST_CASE("ids and submit keys are taken from their commit on") {
