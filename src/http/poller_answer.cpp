@@ -41,7 +41,7 @@ void Poller::answer(Connection& c) {
   hand_over(c);
 }
 
-/// Whoever is many, or sends much, is served by the workers, so that a turn stays short. What needs no token (health) is always
+/// Whoever is many, or sends much, is served by the workers, so that a turn stays short. What needs no token (health above all) is always
 /// answered here: a server whose handlers all hang still says that it lives.
 bool Poller::may_glance(const Exchange& exchange) const {
   if (!exchange.route->glance) return false;

@@ -74,11 +74,11 @@ using Handler = std::function<Outcome(Request&)>;
 /// nothing, renders nothing large, and is over in well under a millisecond.
 using Glance = std::function<std::optional<Outcome>(Request&)>;
 
-/// problem+json (RFC 9457): type (the relative path `/errors/<code>`), title, status, detail, code, pointer
+/// problem+json (RFC 9457): type (`/errors/<code>`, relative to the request's address), title, status, detail, code, pointer
 /// (null where there is none). Retry-After, in seconds, where `retry_after_s` > 0.
 [[nodiscard]] Response problem(int status, const Error& error, int retry_after_s = 0);
 
-enum class Access { open, client, operate };  // open: no token needed (health)
+enum class Access { open, client, operate };  // open: no token needed
 
 struct Options {
   std::string name;                    // "client" or "admin": its threads are "client listener" and "client worker"
