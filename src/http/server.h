@@ -2,6 +2,7 @@
 // The bounded connection layer: everything that a listener does before and after a handler runs. cpp-httplib
 // is behind it and in no header that other layers include.
 #include <any>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -91,6 +92,9 @@ struct Options {
   std::optional<std::uint32_t> connections_per_address;
   std::uint32_t threads = 32;          // most handlers at a time
   Duration header_time{10'000}, body_time{30'000}, write_time{30'000}, idle_time{75'000};
+  /// How long the worker that has just answered the only request there is waits for the client's next one, before the
+  /// connection goes back to the listener's thread. A client that asks again and again is spared two wake-ups each time. 0: not at all.
+  std::chrono::microseconds keep_time{200};
   /// nullopt: unknown token. Empty function: no tokens are configured, everybody passes.
   std::function<std::optional<Identity>(std::string_view bearer)> authenticate;
 };
