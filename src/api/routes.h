@@ -8,6 +8,7 @@ namespace holdfast::api {
 
 /// `service` must outlive the server. `access` is the listener's: client or operate.
 void add_health_routes(http::Server& server, const Service& service);
+void add_error_pages(http::Server& server);  // where the `type` of every problem leads
 void add_run_routes(http::Server& server, const Service& service, http::Access access);
 void add_open_run_routes(http::Server& server, const Service& service, http::Access access);
 void add_event_routes(http::Server& server, const Service& service, http::Access access);

@@ -83,6 +83,7 @@ void add_health_routes(http::Server& server, const Service& service) {
 
 void add_client_listener(http::Server& server, const Service& service) {
   add_health_routes(server, service);
+  add_error_pages(server);
   add_run_routes(server, service, http::Access::client);
   add_open_run_routes(server, service, http::Access::client);
   add_event_routes(server, service, http::Access::client);
@@ -90,6 +91,7 @@ void add_client_listener(http::Server& server, const Service& service) {
 
 void add_admin_listener(http::Server& server, const Service& service) {
   add_health_routes(server, service);
+  add_error_pages(server);
   add_run_routes(server, service, http::Access::operate);
   add_open_run_routes(server, service, http::Access::operate);
   add_event_routes(server, service, http::Access::operate);

@@ -23,6 +23,7 @@ struct Exchange {
   bool http_1_0 = false;
   bool close_after = false;
   bool streaming = false;  // the head of an endless answer has been sent
+  bool quiet = false;      // the poller is not told of the socket's events before it has the exchange back
 };
 
 /// What one run of the handler came to.
@@ -34,6 +35,7 @@ struct Step {
   std::size_t tail_sent = 0;
   bool tail_is_shared = false;  // other answers hold it too, so it does not count as this one's memory
   Instant until;                // of a park
+  std::string received;         // of the client's next request, read by the worker
 
   [[nodiscard]] bool all_sent() const { return bytes.empty() && (tail == nullptr || tail_sent == tail->size()); }
 };

@@ -23,9 +23,16 @@ constexpr Duration kStopTime{2'000};
 constexpr std::chrono::milliseconds kGlancesPerTurn{1};  // more go to the workers, which are on other processors
 constexpr std::int64_t kLongestWaitMs = 1'000;
 
+constexpr std::uint32_t kClientEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
 void add(int epoll, int descriptor, std::uint32_t events, std::uint64_t id) {
   epoll_event event{.events = events, .data = {.u64 = id}};
   epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+void change(int epoll, int descriptor, std::uint32_t events, std::uint64_t id) {
+  epoll_event event{.events = events, .data = {.u64 = id}};
+  epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event);
 }
 
 }  // namespace
@@ -36,12 +43,13 @@ Poller::Poller(const Clock& clock, const Options& options, const Router& router,
       router_(router),
       topics_(topics),
       processor_(topics, options.idle_time),
-      workers_(options.name, topics, options.idle_time, options.threads,
-               [this](std::unique_ptr<Exchange> exchange, Step step) {
-                 const std::scoped_lock lock(mutex_);
-                 finished_.push_back({std::move(exchange), std::move(step)});
-                 signal();
-               }),
+      workers_(
+          options, router, topics, [this](const Exchange& exchange) { change(epoll_, exchange.socket, 0, exchange.connection); },
+          [this](std::unique_ptr<Exchange> exchange, Step step) {
+            const std::scoped_lock lock(mutex_);
+            finished_.push_back({std::move(exchange), std::move(step)});
+            signal();
+          }),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       now_(clock.now()),
@@ -197,7 +205,7 @@ void Poller::open(int socket, std::string remote_address) {
   }
   connection->remote_address = std::move(remote_address);
   Connection& c = *connections_.emplace(id, std::move(connection)).first->second;
-  add(epoll_, socket, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, id);
+  add(epoll_, socket, kClientEvents, id);
   set_deadline(c, now_ + options_.header_time);
 }
 
@@ -289,9 +297,15 @@ void Poller::close(Connection& c) {
   connections_.erase(c.id);
 }
 
+/// What came while the socket was quiet is told at the next turn.
+void Poller::hear_again(const Connection& c) {
+  change(epoll_, c.socket, kClientEvents, c.id);
+}
+
 void Poller::close_idle() {
   if (!accepting_) return;
   accepting_ = false;
+  workers_.keep_none();
   ::close(listener_);
   listener_ = -1;
   std::vector<Connection*> idle;

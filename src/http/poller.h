@@ -86,6 +86,7 @@ class Poller {
   void set_deadline(Connection& c, Instant at);
   void close(Connection& c);
   void close_idle();
+  void hear_again(const Connection& c);
   void wind_up();
   [[nodiscard]] bool finished() const;
   void on_event(std::uint64_t id, std::uint32_t events);

@@ -41,7 +41,7 @@ void Poller::answer(Connection& c) {
   hand_over(c);
 }
 
-/// Whoever is many, or sends much, is served by the workers, so that a turn stays short. What needs no token (health) is always
+/// Whoever is many, or sends much, is served by the workers, so that a turn stays short. What needs no token (health above all) is always
 /// answered here: a server whose handlers all hang still says that it lives.
 bool Poller::may_glance(const Exchange& exchange) const {
   if (!exchange.route->glance) return false;
@@ -58,6 +58,8 @@ void Poller::on_finished(Finished finished) {
   --running_;
   Connection& c = *connections_.at(finished.exchange->connection);
   c.exchange = std::move(finished.exchange);
+  c.in = std::move(finished.step.received);
+  if (std::exchange(c.exchange->quiet, false)) hear_again(c);
   on_step(c, std::move(finished.step));
 }
 
@@ -160,9 +162,9 @@ void Poller::next_request(Connection& c) {
   if (over || !accepting_) return linger(c);
   c.phase = Phase::idle;
   c.body_length = 0;
-  if (c.in.capacity() > kKeptCapacity) std::string().swap(c.in);
+  if (c.in.empty() && c.in.capacity() > kKeptCapacity) std::string().swap(c.in);
   set_deadline(c, now_ + options_.idle_time);
-  if (c.readable) again_.push_back(c.id);
+  if (c.readable || !c.in.empty()) again_.push_back(c.id);
 }
 
 void Poller::linger(Connection& c) {

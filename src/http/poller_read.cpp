@@ -1,5 +1,7 @@
 #include <sys/socket.h>
 
+#include <utility>
+
 #include "http/admission.h"
 #include "http/listener.h"
 #include "http/poller.h"
@@ -54,8 +56,9 @@ bool Poller::read_some(Connection& c, std::size_t most) {
 
 void Poller::on_input(Connection& c) {
   const std::uint64_t id = c.id;
-  while (c.readable && c.phase != Phase::body) {
-    if (!read_some(c, kLineBytes)) break;
+  bool received = c.phase == Phase::idle && !c.in.empty();  // by a worker that had the connection before
+  while ((received || c.readable) && c.phase != Phase::body) {
+    if (!std::exchange(received, false) && !read_some(c, kLineBytes)) break;
     if (c.in.empty()) continue;
     if (c.phase == Phase::idle) {
       c.phase = Phase::head;

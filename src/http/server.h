@@ -2,6 +2,7 @@
 // The bounded connection layer: everything that a listener does before and after a handler runs. cpp-httplib
 // is behind it and in no header that other layers include.
 #include <any>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -74,11 +75,11 @@ using Handler = std::function<Outcome(Request&)>;
 /// nothing, renders nothing large, and is over in well under a millisecond.
 using Glance = std::function<std::optional<Outcome>(Request&)>;
 
-/// problem+json (RFC 9457): type (the relative path `/errors/<code>`), title, status, detail, code, pointer
+/// problem+json (RFC 9457): type (`/errors/<code>`, relative to the request's address), title, status, detail, code, pointer
 /// (null where there is none). Retry-After, in seconds, where `retry_after_s` > 0.
 [[nodiscard]] Response problem(int status, const Error& error, int retry_after_s = 0);
 
-enum class Access { open, client, operate };  // open: no token needed (health)
+enum class Access { open, client, operate };  // open: no token needed
 
 struct Options {
   std::string name;                    // "client" or "admin": its threads are "client listener" and "client worker"
@@ -91,6 +92,9 @@ struct Options {
   std::optional<std::uint32_t> connections_per_address;
   std::uint32_t threads = 32;          // most handlers at a time
   Duration header_time{10'000}, body_time{30'000}, write_time{30'000}, idle_time{75'000};
+  /// How long the worker that has just answered the only request there is waits for the client's next one, before the
+  /// connection goes back to the listener's thread. A client that asks again and again is spared two wake-ups each time. 0: not at all.
+  std::chrono::microseconds keep_time{200};
   /// nullopt: unknown token. Empty function: no tokens are configured, everybody passes.
   std::function<std::optional<Identity>(std::string_view bearer)> authenticate;
 };

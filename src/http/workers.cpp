@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "holdfast/core/thread_name.h"
+#include "http/next_request.h"
 
 namespace holdfast::http {
 namespace {
@@ -40,8 +41,14 @@ void send_now(int socket, Step& step) {
 
 }  // namespace
 
-Workers::Workers(std::string name, Topics& topics, Duration idle_time, std::uint32_t most, Done done)
-    : name_(std::move(name)), topics_(topics), idle_time_(idle_time), most_(std::max(most, 1U)), done_(std::move(done)) {}
+Workers::Workers(const Options& options, const Router& router, Topics& topics, Quieten quieten, Done done)
+    : options_(options),
+      router_(router),
+      topics_(topics),
+      most_(std::max(options.threads, 1U)),
+      quieten_(std::move(quieten)),
+      done_(std::move(done)),
+      keeps_(options.keep_time.count() > 0) {}
 
 Workers::~Workers() {
   stop();
@@ -51,7 +58,7 @@ Workers::~Workers() {
 void Workers::start_one() {
   try {
     threads_.emplace_back([this] {
-      name_this_thread((name_ + " worker").c_str());
+      name_this_thread((options_.name + " worker").c_str());
       work();
     });
   } catch (const std::system_error&) {
@@ -92,15 +99,36 @@ void Workers::stop() {
   threads_.clear();
 }
 
+void Workers::keep_none() {
+  const std::scoped_lock lock(mutex_);
+  keeps_ = false;
+}
+
+/// Nobody else's request is in hand, and whoever comes finds a thread at once.
+bool Workers::may_keep() {
+  const std::scoped_lock lock(mutex_);
+  const bool another = idle_ > 0 || threads_.size() < std::min<std::size_t>(kAtOnce, most_);
+  return keeps_ && jobs_.empty() && idle_ + 1 == threads_.size() && another;
+}
+
 void Workers::carry_out(Processor& processor, std::unique_ptr<Exchange> exchange) {
-  Step step{.next = Step::Next::close};
-  if (!is_pointless(*exchange)) step = processor.run(*exchange);
-  send_now(exchange->socket, step);
-  done_(std::move(exchange), std::move(step));
+  while (true) {
+    Step step{.next = Step::Next::close};
+    if (!is_pointless(*exchange)) step = processor.run(*exchange);
+    send_now(exchange->socket, step);
+    std::unique_ptr<Exchange> next;
+    if (step.next == Step::Next::finish && step.all_sent() && may_keep())
+      next = next_request(*exchange, router_, options_, step.received);
+    if (next == nullptr) return done_(std::move(exchange), std::move(step));
+    if (!exchange->quiet) quieten_(*exchange);
+    next->quiet = true;
+    topics_.unwatch(exchange->connection, exchange->topics);
+    exchange = std::move(next);
+  }
 }
 
 void Workers::work() {
-  Processor processor(topics_, idle_time_);
+  Processor processor(topics_, options_.idle_time);
   while (true) {
     std::unique_ptr<Exchange> exchange;
     {

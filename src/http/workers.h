@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,15 +13,19 @@
 
 namespace holdfast::http {
 
-/// Threads that run handlers, started on demand. The queue holds at most one exchange per connection, so it needs no bound of
+/// Threads that run handlers, started on demand. The one with the only request that there is keeps its connection for a moment
+/// (decision 28). The queue holds at most one exchange per connection, so it needs no bound of
 /// its own.
 class Workers {
  public:
-  /// Takes the exchange back after one run, on a worker's thread.
+  /// Takes the exchange back, or the one that followed it on its connection, on a worker's thread.
   using Done = std::function<void(std::unique_ptr<Exchange>, Step)>;
 
-  /// `name`: whose workers these are; their threads are called so.
-  Workers(std::string name, Topics& topics, Duration idle_time, std::uint32_t most, Done done);
+  /// From here on the poller must not be woken by the exchange's socket. On a worker's thread.
+  using Quieten = std::function<void(const Exchange&)>;
+
+  /// `options`, `router` and `topics` outlive the workers.
+  Workers(const Options& options, const Router& router, Topics& topics, Quieten quieten, Done done);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -30,6 +33,8 @@ class Workers {
   void submit(std::unique_ptr<Exchange> exchange);
   /// Starts another thread when work waits and none has been taken for too long: every handler blocks. True while it should be asked again soon.
   [[nodiscard]] bool relieve();
+  /// From now on every connection goes back after one run.
+  void keep_none();
   /// Runs what is queued and ends the threads.
   void stop();
 
@@ -40,19 +45,22 @@ class Workers {
   };
   void work();
   void carry_out(Processor& processor, std::unique_ptr<Exchange> exchange);
+  [[nodiscard]] bool may_keep();
   [[nodiscard]] bool waits_too_long() const;
   void start_one();
 
-  const std::string name_;
+  const Options& options_;
+  const Router& router_;
   Topics& topics_;
-  const Duration idle_time_;
   const std::uint32_t most_;
+  const Quieten quieten_;
   const Done done_;
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<Job> jobs_;
   std::chrono::steady_clock::time_point last_taken_;
   std::size_t idle_ = 0;
+  bool keeps_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

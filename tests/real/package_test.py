@@ -12,17 +12,10 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
+from deb import CONF, build, newer, run  # noqa: E402
 from product import Product  # noqa: E402
 
 BUILD = None
-CONF = "etc/holdfast/holdfast.yaml"
-
-
-def run(*command, **options):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, **options)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}")
-    return done.stdout
 
 
 class Package(unittest.TestCase):
@@ -30,8 +23,7 @@ class Package(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="holdfast-package-")
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        run("cpack", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", cls.folder, cwd=BUILD)
-        cls.deb = [os.path.join(cls.folder, name) for name in os.listdir(cls.folder) if name.endswith(".deb")][0]
+        cls.deb = build(BUILD, cls.folder)
 
     def setUp(self):
         self.root = tempfile.mkdtemp(prefix="root-", dir=self.folder)
@@ -83,22 +75,6 @@ class Package(unittest.TestCase):
             file.write(text)
         return copy
 
-    def newer(self):
-        """The same package with a higher version and another shipped configuration."""
-        tree, deb = os.path.join(self.folder, "newer"), os.path.join(self.folder, "newer.deb")
-        shutil.rmtree(tree, ignore_errors=True)
-        run("dpkg-deb", "-R", self.deb, tree)
-        control = os.path.join(tree, "DEBIAN", "control")
-        with open(control) as file:
-            text = file.read()
-        with open(control, "w") as file:
-            file.write(re.sub(r"^Version: .*$", "Version: 99.0", text, flags=re.M))
-        with open(os.path.join(tree, CONF), "a") as file:
-            file.write("# shipped with 99.0\n")
-        os.remove(os.path.join(tree, "DEBIAN", "md5sums"))
-        run("dpkg-deb", "--root-owner-group", "-b", tree, deb)
-        return deb
-
     def test_it_says_what_it_needs(self):
         fields = run("dpkg-deb", "-f", self.deb)
         depends = re.search(r"^Depends: (.*)$", fields, re.M)[1]
@@ -138,7 +114,7 @@ class Package(unittest.TestCase):
         self.assertEqual(product.request("GET", "/readyz", admin=True).status, 200)
         self.assertEqual(product.terminate(), 0)
 
-        self.dpkg("-i", self.newer())
+        self.dpkg("-i", newer(self.deb, self.folder))
         self.assertIn("99.0", run("dpkg-query", f"--admindir={self.path('var/lib/dpkg')}", "-W", "-f", "${Version}", "holdfast"))
         with open(self.path(CONF)) as file:
             self.assertEqual(file.read(), mine)

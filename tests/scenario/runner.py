@@ -21,23 +21,14 @@ import secret_search as secrets  # noqa: E402
 from listening import Listening  # noqa: E402
 from load import Load  # noqa: E402
 from operating import Operating  # noqa: E402
+from planting import SECRET, planted  # noqa: E402
 from product import Product  # noqa: E402
 from surroundings import NotHere, Surroundings  # noqa: E402
 
 PREAMBLE = "listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\n"
 DATABASE = "database: holdfast.db\n"
-SECRET = "planted-7c1f0e5b9a64"
-PLANTED = 'headers: {X-Planted: "Bearer ${env:PLANTED_SECRET}"}'
 WAIT_SECONDS = 15.0
 EXIT_NOT_HERE = 77
-
-
-def planted(config):
-    """Every HTTP server of the configuration gets a header with the secret, unless the scenario has headers of its own."""
-    if "headers:" in config:
-        return config
-    config = re.sub(r"\{(mcp: \{url:|http: \{base_url:)", lambda m: "{" + PLANTED + ", " + m[1], config)
-    return re.sub(r"(?m)^( +)(mcp: \{url:|http: \{base_url:)", lambda m: f"{m[1]}{PLANTED}\n{m[1]}{m[2]}", config)
 
 
 class World(Listening, Load, Operating, Surroundings):
@@ -343,7 +334,12 @@ def run_file(path, binary):
     problems, variants = [], scenario_file.parse(path)
     for name, scenario in variants:
         folder = tempfile.mkdtemp(prefix="holdfast-scenario-")
-        world = World(scenario, binary, folder)
+        try:
+            world = World(scenario, binary, folder)
+        except ValueError as e:
+            problems.append(f"{name}: {e}")
+            shutil.rmtree(folder)
+            continue
         try:
             found = world.run()
         finally:

@@ -6,6 +6,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import expectations  # noqa: E402
+import planting  # noqa: E402
 import runner  # noqa: E402
 import scenario_file  # noqa: E402
 
@@ -64,6 +65,28 @@ class Files(unittest.TestCase):
             self.assertEqual(world.plain, {"api.w"})
             self.assertTrue(world.run(), "a product that doesn't start is a failure")
             world.stop()
+
+
+class Planting(unittest.TestCase):
+    HEADER, VARIABLE = planting.HEADER, planting.VARIABLE
+
+    def test_every_server_gets_the_secret_whatever_it_has_of_its_own(self):
+        for config, wanted in (
+                ('s: {http: {base_url: "@api@"}}', f's: {{headers: {{{self.HEADER}}}, http: {{base_url: "@api@"}}}}'),
+                ('  s:\n    mcp: {url: "@api@/mcp"}', f'  s:\n    headers: {{{self.HEADER}}}\n    mcp: {{url: "@api@/mcp"}}'),
+                ('    http: {base_url: "x"}\n    tools:\n      w: {}\n    headers: {A: b}', f'    http: {{base_url: "x"}}\n    tools:\n      w: {{}}\n    headers: {{{self.HEADER}, A: b}}'),
+                ('    headers: {A: b}\n    mcp: {url: "x"}', f'    headers: {{{self.HEADER}, A: b}}\n    mcp: {{url: "x"}}'),
+                ('  s:\n    headers: {A: b}\n    http: {base_url: "x"}\n  t:\n    http: {base_url: "y"}',
+                 f'  s:\n    headers: {{{self.HEADER}, A: b}}\n    http: {{base_url: "x"}}\n  t:\n    headers: {{{self.HEADER}}}\n    http: {{base_url: "y"}}'),
+                ('    mcp: {command: [a]}', f'    mcp: {{env: {{{self.VARIABLE}}}, command: [a]}}'),
+                ('    mcp: {command: [a], env: {B: c}}', f'    mcp: {{command: [a], env: {{{self.VARIABLE}, B: c}}}}')):
+            self.assertEqual(planting.planted(config), wanted)
+
+    def test_a_configuration_that_would_leave_one_out_is_refused(self):
+        for config in ("servers: {}", '    http:\n      base_url: "x"', 's: {headers: {A: b}, http: {base_url: "x"}}',
+                       '  s:\n    http: {base_url: "x"}\n  t:\n    mcp: {env: {}, command: [a]}'):
+            with self.assertRaises(ValueError, msg=config):
+                planting.planted(config)
 
 
 class Words(unittest.TestCase):

@@ -2,7 +2,7 @@
 // Usage: node openapi_test.mjs BINARY
 import assert from 'node:assert/strict';
 import {spawn} from 'node:child_process';
-import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import http from 'node:http';
 import {tmpdir} from 'node:os';
 import {join, resolve as absolute} from 'node:path';
@@ -100,7 +100,9 @@ async function call(id, {at = {}, query = '', body, headers = {}, status = 200, 
   check(content.schema, value, what);
   if (type === 'application/problem+json') {
     assert.equal(value.type, `/errors/${value.code}`);
-    assert.ok(existsSync(join(root, 'docs', 'errors', `${value.code}.md`)), `docs/errors/${value.code}.md`);
+    const page = await fetch(new URL(value.type, answer.url));
+    assert.equal(page.status, 200, value.type);
+    assert.equal(await page.text(), readFileSync(join(root, 'docs', 'errors', `${value.code}.md`), 'utf8'));
   }
   return {answer, value};
 }
@@ -120,6 +122,10 @@ test('health', async () => {
     await call('health', {listener});
     await call('readiness', {listener});
   }
+});
+
+test('pages about errors', async () => {
+  for (const listener of ['client', 'admin']) await call('errorPage', {listener, at: {code: 'key_reused'}});
 });
 
 test('a plan, its repetition, and what can be read of it', async () => {
@@ -204,7 +210,7 @@ test('operators', async () => {
 });
 
 test('what is refused', async () => {
-  const nowhere = {run: 'run_00000000000000000000000000', step: 'none', write: 'none', server: 'none', tool: 'none'};
+  const nowhere = {run: 'run_00000000000000000000000000', step: 'none', write: 'none', server: 'none', tool: 'none', code: 'none'};
   const somewhere = {run: (await submit('open')).id, write: (await rest(await submit('in_doubt'))).steps[0].write.id, server: 'crm', tool: 'search'};
   for (const [id, {path, operation}] of operations) {
     const body = resolve(operation.requestBody)?.content['application/json'];

@@ -5,6 +5,10 @@
 #include <set>
 #include <sstream>
 
+#include "world.h"
+
+using namespace holdfast;
+
 namespace {
 
 std::string text_of(const std::filesystem::path& path) {
@@ -42,5 +46,30 @@ TEST_CASE("every error code has a page, and the index names it") {
     INFO(code);
     CHECK(std::filesystem::exists(folder / (code + ".md")));
     CHECK(index.find("[" + code + "]") != std::string::npos);
+  }
+}
+
+TEST_CASE("every page is served, to anybody, where the type of a problem leads") {
+  World world;
+  CHECK(world.server.served.at("GET /errors/{}") == http::Access::open);
+  std::size_t pages = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(HOLDFAST_SOURCE_DIR) / "docs" / "errors")) {
+    if (entry.path().filename() == "README.md") continue;
+    const std::string code = entry.path().stem().string();
+    INFO(code);
+    CHECK(says(http::problem(400, {code, "", ""}), "\"type\":\"/errors/" + code + "\""));
+    const auto response = world.answer("GET", "/errors/{code}", world.request({{"code", code}}));
+    CHECK(response.status == 200);
+    CHECK(response.content_type == "text/markdown; charset=utf-8");
+    CHECK(response.headers == std::vector<std::pair<std::string, std::string>>{{"Cache-Control", "public, max-age=86400"}});
+    CHECK(response.body == text_of(entry.path()));
+    ++pages;
+  }
+  CHECK(pages > 50);
+  for (const std::string code : {"none", "README", "../errors/internal", "internal.md"}) {
+    const auto response = world.answer("GET", "/errors/{code}", world.request({{"code", code}}));
+    CHECK(response.status == 404);
+    CHECK(response.content_type == "application/problem+json");
+    CHECK(says(response, "\"code\":\"not_found\""));
   }
 }

@@ -29,7 +29,7 @@ TEST_CASE("only these are answered at a glance") {
   std::vector<std::string> quick;
   for (const auto& [route, glance] : world.server.glances)
     if (glance) quick.push_back(route.first + " " + route.second);
-  CHECK(quick == std::vector<std::string>{"GET /healthz", "GET /readyz", "GET /v1/runs/{id}", "POST /v1/runs"});
+  CHECK(quick == std::vector<std::string>{"GET /errors/{code}", "GET /healthz", "GET /readyz", "GET /v1/runs/{id}", "POST /v1/runs"});
 }
 
 TEST_CASE("a submission is posted, parked and answered without a look at the ledger") {

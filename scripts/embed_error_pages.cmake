@@ -1,0 +1,11 @@
+# Writes OUT: one C++ initialiser {code, page} per file DIR/CODE.md, in order of code.
+file(GLOB files ${DIR}/*.md)
+list(FILTER files EXCLUDE REGEX "/README\\.md$")
+list(SORT files)
+set(text "")
+foreach(file ${files})
+  get_filename_component(code ${file} NAME_WE)
+  file(READ ${file} page)
+  string(APPEND text "{\"${code}\", R\"holdfast_page(${page})holdfast_page\"},\n")
+endforeach()
+file(WRITE ${OUT} "${text}")
