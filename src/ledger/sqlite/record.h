@@ -3,8 +3,7 @@
 // again in the same record costs a number, an instant its distance from the one before. Enumerations are written as their words, but for the
 // first of each, which is nothing. Format 1, a byte in front; one that is not known throws SQLite::Exception (SQLITE_CORRUPT), as anything else
 // that can't be read.
-#include <deque>
-#include <unordered_map>
+#include <vector>
 
 #include "ledger/sqlite/rows.h"
 
@@ -23,6 +22,20 @@ struct Zero {
     member = T{};
   }
   static void clear(OrNull<std::string>& member) { member.text.clear(); }
+};
+
+/// The texts of one record by their numbers. One that looks like too many others is not found again, and is then written once more: no choice
+/// of texts makes it slow.
+class TextNumbers {
+ public:
+  /// The number of `text`; 0 when it was not there, and it now has the next one. `text` must live as long as this.
+  std::uint64_t find_or_add(std::string_view text);
+
+ private:
+  void grow();
+
+  std::vector<std::string_view> texts_;
+  std::vector<std::uint32_t> slots_;  // number of a text, or 0; a power of two, at most half of them taken
 };
 
 class RecordWriter {
@@ -85,7 +98,7 @@ class RecordWriter {
   }
 
   std::string bytes_;
-  std::unordered_map<std::string_view, std::uint64_t> texts_;
+  TextNumbers texts_;
   std::int64_t instant_ = 0;
 };
 
