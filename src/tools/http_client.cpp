@@ -16,6 +16,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <variant>
 
 #include "core/crash_point.h"
@@ -67,7 +68,7 @@ class Inbox {
       const std::lock_guard lock(mutex_);
       if (closed_) return;
       orders_.push_back(std::move(order));
-      if (orders_.size() > 1) return;  // a wake-up is under way
+      if (!std::exchange(asleep_, false)) return;  // it looks before it sleeps
     }
     wake();
   }
@@ -80,11 +81,20 @@ class Inbox {
   }
   /// Swaps the waiting orders into `out` (empty); false once closed.
   [[nodiscard]] bool take(std::vector<Order>& out) {
-    std::uint64_t count = 0;
     const std::lock_guard lock(mutex_);
-    if (!orders_.empty()) (void)!read(event_, &count, sizeof count);
+    asleep_ = false;
     out.swap(orders_);
     return !closed_;
+  }
+  /// The taker is about to wait for the event; false when it must look again instead.
+  [[nodiscard]] bool may_sleep() {
+    const std::lock_guard lock(mutex_);
+    asleep_ = orders_.empty() && !closed_;
+    return asleep_;
+  }
+  void woken() const {
+    std::uint64_t count = 0;
+    (void)!read(event_, &count, sizeof count);
   }
   [[nodiscard]] int event() const { return event_; }
 
@@ -97,6 +107,7 @@ class Inbox {
   const int event_;
   std::mutex mutex_;
   std::vector<Order> orders_;
+  bool asleep_ = false;  // a system call per order is saved while it is not
   bool closed_ = false;
 };
 
@@ -180,9 +191,14 @@ class CurlClient final : public HttpClient, private ExchangeHost {
 
   void poll() {
     std::array<epoll_event, 256> events;
-    const int n = epoll_wait(epoll_, events.data(), events.size(), static_cast<int>(time_to_wait_ms()));
+    const std::int64_t wait_ms = time_to_wait_ms();
+    const bool may_wait = wait_ms > 0 && inbox_->may_sleep();
+    const int n = epoll_wait(epoll_, events.data(), events.size(), may_wait ? static_cast<int>(wait_ms) : 0);
     for (int i = 0; i < n; ++i) {
-      if (events[i].data.fd == inbox_->event()) continue;
+      if (events[i].data.fd == inbox_->event()) {
+        inbox_->woken();
+        continue;
+      }
       const int mask = ((events[i].events & EPOLLIN) ? CURL_CSELECT_IN : 0) |
                        ((events[i].events & EPOLLOUT) ? CURL_CSELECT_OUT : 0) |
                        ((events[i].events & (EPOLLERR | EPOLLHUP)) ? CURL_CSELECT_ERR : 0);

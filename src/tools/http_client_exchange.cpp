@@ -10,6 +10,8 @@
 namespace holdfast::tools {
 namespace {
 
+constexpr auto kEncodings = "gzip, deflate";
+
 template <class T>
 void set(Exchange& exchange, CURLoption option, T value) {
   curl_easy_setopt(exchange.easy, option, value);
@@ -28,7 +30,7 @@ void set_constants(Exchange& exchange) {
   set(exchange, CURLOPT_TCP_FASTOPEN, 0L);
   set(exchange, CURLOPT_FOLLOWLOCATION, 0L);
   set(exchange, CURLOPT_PATH_AS_IS, 1L);
-  set(exchange, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+  set(exchange, CURLOPT_ACCEPT_ENCODING, kEncodings);
   set(exchange, CURLOPT_NOPROGRESS, 1L);
   // Without it, taking away a transfer waits for its name lookup to end.
   set(exchange, CURLOPT_QUICK_EXIT, 1L);
@@ -107,6 +109,8 @@ std::optional<std::string> set_headers(Exchange& exchange) {
     else
       add_line(exchange, name, ": ", value);
   }
+  // The same as libcurl would write for CURLOPT_ACCEPT_ENCODING, for less than half of the time.
+  add_line(exchange, "Accept-Encoding", ": ", kEncodings);
   add_line(exchange, "Expect", ":", "");
   if (!has_type) add_line(exchange, "Content-Type", ":", "");
   if (request.fresh_connection) add_line(exchange, "Connection", ": ", "close");

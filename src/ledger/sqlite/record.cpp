@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kFormat = 1;
 
-// Texts that nearly every record holds, numbered by their place: never changed within a format.
+// Numbered by their place: never changed within a format.
 constexpr auto kKnown = std::to_array<std::string_view>({
     "",          "{}",        "[]",          "plan",     "open",        "queued",          "running",       "waiting",      "unknown",
     "succeeded", "failed",    "cancelled",   "pending",  "skipped",     "intended",        "dispatched",    "landed",       "not_landed",
@@ -19,6 +19,8 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "parsed",    "C4",        "run.submitted", "run.waiting", "run.unknown", "run.cancel_requested", "run.settled", "step.dispatched",
     "step.waiting", "step.settled", "write.unknown", "write.settled", "attempt.late_answer",
 });
+
+static_assert(kKnown.size() == kKnownTexts);
 
 constexpr std::size_t kMostLooks = 16;
 
@@ -70,6 +72,10 @@ std::uint64_t hash(std::string_view text) {
 
 }  // namespace
 
+std::string_view known_text(std::size_t number) {
+  return kKnown[number - 1];
+}
+
 std::uint64_t TextNumbers::find_or_add(std::string_view text) {
   if (2 * texts_.size() >= slots_.size()) grow();
   std::uint32_t* free = nullptr;
@@ -99,18 +105,6 @@ void TextNumbers::grow() {
 
 RecordWriter::RecordWriter() : bytes_(1, kFormat) {}
 
-void RecordWriter::number(std::uint64_t value) {
-  while (value >= 0x80) {
-    bytes_ += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  bytes_ += static_cast<char>(value);
-}
-
-void RecordWriter::whole(std::int64_t value) {
-  number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
-}
-
 /// A number of a text that was there before, or 0, its length and its bytes.
 void RecordWriter::text(std::string_view text) {
   if (const std::uint64_t known = known_number(text)) return number(known);
@@ -128,7 +122,7 @@ void RecordReader::fail() {
   throw SQLite::Exception("a record that this version can't read", SQLITE_CORRUPT);
 }
 
-std::uint64_t RecordReader::number() {
+std::uint64_t RecordReader::long_number() {
   std::uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
     if (at_ == bytes_.size()) fail();
@@ -139,13 +133,7 @@ std::uint64_t RecordReader::number() {
   fail();
 }
 
-std::int64_t RecordReader::whole() {
-  const std::uint64_t value = number();
-  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
-}
-
-std::string_view RecordReader::text() {
-  const std::uint64_t place = number();
+std::string_view RecordReader::text(std::uint64_t place) {
   std::string_view text;
   if (place == 0) {
     const std::uint64_t size = number();

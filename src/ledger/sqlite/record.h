@@ -3,11 +3,16 @@
 // again in the same record costs a number, an instant its distance from the one before. Enumerations are written as their words, but for the
 // first of each, which is nothing. Format 1, a byte in front; one that is not known throws SQLite::Exception (SQLITE_CORRUPT), as anything else
 // that can't be read.
+#include <array>
 #include <vector>
 
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
+
+/// Texts that nearly every record holds: how many, and the one with this number, from 1.
+constexpr std::size_t kKnownTexts = 58;
+[[nodiscard]] std::string_view known_text(std::size_t number);
 
 /// Every member of the lists in rows.h to its zero: what the first image of a row is compared with.
 struct Zero {
@@ -42,8 +47,13 @@ class RecordWriter {
  public:
   RecordWriter();
 
-  void number(std::uint64_t value);
-  void whole(std::int64_t value);
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
+    bytes_.push_back(static_cast<char>(value));
+  }
+  void whole(std::int64_t value) {
+    number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
+  }
   /// `text` must live as long as the writer.
   void text(std::string_view text);
   /// The members of `list` in `now` that differ from those in `before`.
@@ -108,9 +118,16 @@ class RecordReader {
   explicit RecordReader(std::string_view bytes);
 
   [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
-  [[nodiscard]] std::uint64_t number();
-  [[nodiscard]] std::int64_t whole();
-  [[nodiscard]] std::string_view text();
+  [[nodiscard]] std::uint64_t number() {
+    if (at_ < bytes_.size())
+      if (const auto byte = static_cast<unsigned char>(bytes_[at_]); byte < 0x80) return ++at_, byte;
+    return long_number();
+  }
+  [[nodiscard]] std::int64_t whole() {
+    const std::uint64_t value = number();
+    return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+  }
+  [[nodiscard]] std::string_view text() { return text(number()); }
   /// Reads what changes() wrote; the members that had not changed stay as they are.
   template <class Row, class List>
   void changes(Row& row, List list) {
@@ -126,6 +143,8 @@ class RecordReader {
 
  private:
   [[noreturn]] static void fail();
+  [[nodiscard]] std::uint64_t long_number();
+  [[nodiscard]] std::string_view text(std::uint64_t number);
   void get(std::string& out) { out = text(); }
   void get(OrNull<std::string>& out) { out.text = text(); }
   template <std::integral I>
@@ -139,7 +158,14 @@ class RecordReader {
   template <class E>
   requires std::is_enum_v<E>
   void get(E& out) {
-    const std::optional<E> value = read_word<E>(text());
+    // Most are among the known texts: what the number of each means is found out once.
+    static const auto known = [] {
+      std::array<std::optional<E>, kKnownTexts + 1> values;
+      for (std::size_t i = 1; i < values.size(); ++i) values[i] = read_word<E>(known_text(i));
+      return values;
+    }();
+    const std::uint64_t place = number();
+    const std::optional<E> value = place != 0 && place < known.size() ? known[place] : read_word<E>(text(place));
     if (!value) fail();
     out = *value;
   }
