@@ -40,6 +40,9 @@ void note_sent(Exchange& exchange, std::string_view bytes) {
   Seen& seen = exchange.seen;
   seen.sent += bytes.size();
   std::size_t i = 0;
+  if (seen.head_end == 0) {  // nothing of the end before the whole of it, or the last three bytes
+    i = std::min(bytes.find("\r\n\r\n"), bytes.size() - std::min<std::size_t>(bytes.size(), 3));
+  }
   for (; i < bytes.size() && seen.head_end < 4; ++i) {
     const bool matches = bytes[i] == (seen.head_end % 2 == 0 ? '\r' : '\n');
     seen.head_end = matches ? seen.head_end + 1 : bytes[i] == '\r' ? 1 : 0;

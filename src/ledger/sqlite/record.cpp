@@ -103,7 +103,9 @@ void TextNumbers::grow() {
   }
 }
 
-RecordWriter::RecordWriter() : bytes_(1, kFormat) {}
+RecordWriter::RecordWriter() : bytes_(128, '\0') {
+  bytes_[size_++] = kFormat;
+}
 
 /// A number of a text that was there before, or 0, its length and its bytes.
 void RecordWriter::text(std::string_view text) {
@@ -111,7 +113,9 @@ void RecordWriter::text(std::string_view text) {
   if (const std::uint64_t there = texts_.find_or_add(text)) return number(kKnown.size() + there);
   number(0);
   number(text.size());
-  bytes_ += text;
+  if (bytes_.size() - size_ < text.size()) bytes_.resize(2 * bytes_.size() + text.size());
+  text.copy(&bytes_[size_], text.size());
+  size_ += text.size();
 }
 
 RecordReader::RecordReader(std::string_view bytes) : bytes_(bytes) {

@@ -48,8 +48,10 @@ class RecordWriter {
   RecordWriter();
 
   void number(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
-    bytes_.push_back(static_cast<char>(value));
+    constexpr std::size_t kMost = 10;
+    if (bytes_.size() - size_ < kMost) bytes_.resize(2 * bytes_.size() + kMost);
+    for (; value >= 0x80; value >>= 7) bytes_[size_++] = static_cast<char>(value | 0x80);
+    bytes_[size_++] = static_cast<char>(value);
   }
   void whole(std::int64_t value) {
     number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
@@ -66,7 +68,10 @@ class RecordWriter {
     whole(at.ms - instant_);
     instant_ = at.ms;
   }
-  [[nodiscard]] std::string take() { return std::move(bytes_); }
+  [[nodiscard]] std::string take() {
+    bytes_.resize(size_);
+    return std::move(bytes_);
+  }
 
  private:
   template <class T>
@@ -107,7 +112,8 @@ class RecordWriter {
     for (const std::uint32_t value : values) number(value);
   }
 
-  std::string bytes_;
+  std::string bytes_;  // the record so far, and room
+  std::size_t size_ = 0;
   TextNumbers texts_;
   std::int64_t instant_ = 0;
 };
