@@ -350,15 +350,17 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     if (done) done(std::move(outcome));
   }
 
+  // All of them are taken first: libcurl looks through those that are left whenever a transfer is taken away.
   void reap() {
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
-      const CURLcode code = message->data.result;
       void* self = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &self);
-      finish(*static_cast<Exchange*>(self), code);
+      ended_.emplace_back(static_cast<Exchange*>(self), message->data.result);
     }
+    for (const auto& [exchange, code] : ended_) finish(*exchange, code);
+    ended_.clear();
   }
 
   void finish(Exchange& exchange, CURLcode code) {
@@ -462,6 +464,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
   std::multimap<std::int64_t, std::function<void()>> tasks_;
   std::unordered_map<RequestId, std::unique_ptr<Exchange>> live_;
   std::vector<std::unique_ptr<Exchange>> pool_;
+  std::vector<std::pair<Exchange*, CURLcode>> ended_;  // while reap() is at work
 };
 
 }  // namespace
