@@ -1,5 +1,4 @@
 // The server process: every part made, joined and taken down in the right order.
-#include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -30,16 +29,6 @@ namespace holdfast::cli {
 namespace {
 
 constexpr Duration kDiscovery{3'000};
-constexpr int kLargeBlock = 256 * 1024;
-constexpr int kArenas = 4;
-
-/// Large results come and go. Left to itself the allocator keeps their blocks in the heap of each thread once it has
-/// seen a few, and the process grows with the number of threads; fixed thresholds give them back at once.
-void return_large_blocks() {
-  mallopt(M_MMAP_THRESHOLD, kLargeBlock);
-  mallopt(M_TRIM_THRESHOLD, 2 * kLargeBlock);
-  mallopt(M_ARENA_MAX, kArenas);
-}
 
 /// Each reader at work may hold a row of the largest result: more of them than there are processors cost memory and no time.
 std::uint32_t readers() {
@@ -188,7 +177,6 @@ struct ServeOptions {
 };
 
 int serve(const ServeOptions& options, const Io& io) {
-  return_large_blocks();
   if (const auto armed = arm(options.allow_crash_points, io); !armed) return fail(io.err, armed.error(), kBadInput);
   hold_signals();
   raise_descriptor_limit();

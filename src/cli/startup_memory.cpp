@@ -1,7 +1,6 @@
 #include "cli/startup_memory.h"
 
 #include <link.h>
-#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,7 +25,6 @@ int release_text(dl_phdr_info* object, std::size_t, void* page) {
 }  // namespace
 
 void release_startup_memory() {
-  malloc_trim(0);
   auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   dl_iterate_phdr(&release_text, &page);
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 
 namespace holdfast {
 namespace {
@@ -12,13 +13,16 @@ namespace {
 constexpr std::size_t kDigestBytes = 32;
 using Digest = std::array<unsigned char, kDigestBytes>;
 
+// Looking the algorithm up and making a context cost more than the digest of a short text: once per process, once per thread.
 Digest sha256(std::string_view bytes) {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  static thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   Digest digest{};
   unsigned int length = 0;
   // It can fail only for want of memory or of the algorithm itself; a wrong key would be worse than no
   // process.
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1 ||
-      length != kDigestBytes)
+  if (EVP_DigestInit_ex2(context.get(), algorithm, nullptr) != 1 || EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) != 1 ||
+      EVP_DigestFinal_ex(context.get(), digest.data(), &length) != 1 || length != kDigestBytes)
     std::abort();
   return digest;
 }

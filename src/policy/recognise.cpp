@@ -307,9 +307,15 @@ std::string_view landed_row(const Evidence& e) {
 }  // namespace
 
 const Row& row_of(std::string_view id) {
-  const auto rows = failure_table();
-  const auto at = std::ranges::find(rows, id, &Row::id);
-  return at != rows.end() ? *at : rows.back();
+  // Each answer is looked up, and the table is in the order of docs/policy.md.
+  static const auto by_id = [] {
+    std::vector<const Row*> rows;
+    for (const Row& row : failure_table()) rows.push_back(&row);
+    std::ranges::stable_sort(rows, {}, &Row::id);
+    return rows;
+  }();
+  const auto at = std::ranges::lower_bound(by_id, id, {}, &Row::id);
+  return at != by_id.end() && (*at)->id == id ? **at : failure_table().back();
 }
 
 bool contains_word(std::string_view text, std::string_view pattern) {

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <variant>
 
 #include "core/crash_point.h"
@@ -67,7 +68,7 @@ class Inbox {
       const std::lock_guard lock(mutex_);
       if (closed_) return;
       orders_.push_back(std::move(order));
-      if (orders_.size() > 1) return;  // a wake-up is under way
+      if (!std::exchange(asleep_, false)) return;  // it looks before it sleeps
     }
     wake();
   }
@@ -80,11 +81,20 @@ class Inbox {
   }
   /// Swaps the waiting orders into `out` (empty); false once closed.
   [[nodiscard]] bool take(std::vector<Order>& out) {
-    std::uint64_t count = 0;
     const std::lock_guard lock(mutex_);
-    if (!orders_.empty()) (void)!read(event_, &count, sizeof count);
+    asleep_ = false;
     out.swap(orders_);
     return !closed_;
+  }
+  /// The taker is about to wait for the event; false when it must look again instead.
+  [[nodiscard]] bool may_sleep() {
+    const std::lock_guard lock(mutex_);
+    asleep_ = orders_.empty() && !closed_;
+    return asleep_;
+  }
+  void woken() const {
+    std::uint64_t count = 0;
+    (void)!read(event_, &count, sizeof count);
   }
   [[nodiscard]] int event() const { return event_; }
 
@@ -97,6 +107,7 @@ class Inbox {
   const int event_;
   std::mutex mutex_;
   std::vector<Order> orders_;
+  bool asleep_ = false;  // a system call per order is saved while it is not
   bool closed_ = false;
 };
 
@@ -180,9 +191,14 @@ class CurlClient final : public HttpClient, private ExchangeHost {
 
   void poll() {
     std::array<epoll_event, 256> events;
-    const int n = epoll_wait(epoll_, events.data(), events.size(), static_cast<int>(time_to_wait_ms()));
+    const std::int64_t wait_ms = time_to_wait_ms();
+    const bool may_wait = wait_ms > 0 && inbox_->may_sleep();
+    const int n = epoll_wait(epoll_, events.data(), events.size(), may_wait ? static_cast<int>(wait_ms) : 0);
     for (int i = 0; i < n; ++i) {
-      if (events[i].data.fd == inbox_->event()) continue;
+      if (events[i].data.fd == inbox_->event()) {
+        inbox_->woken();
+        continue;
+      }
       const int mask = ((events[i].events & EPOLLIN) ? CURL_CSELECT_IN : 0) |
                        ((events[i].events & EPOLLOUT) ? CURL_CSELECT_OUT : 0) |
                        ((events[i].events & (EPOLLERR | EPOLLHUP)) ? CURL_CSELECT_ERR : 0);
@@ -334,15 +350,17 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     if (done) done(std::move(outcome));
   }
 
+  // All of them are taken first: libcurl looks through those that are left whenever a transfer is taken away.
   void reap() {
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
-      const CURLcode code = message->data.result;
       void* self = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &self);
-      finish(*static_cast<Exchange*>(self), code);
+      ended_.emplace_back(static_cast<Exchange*>(self), message->data.result);
     }
+    for (const auto& [exchange, code] : ended_) finish(*exchange, code);
+    ended_.clear();
   }
 
   void finish(Exchange& exchange, CURLcode code) {
@@ -446,6 +464,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
   std::multimap<std::int64_t, std::function<void()>> tasks_;
   std::unordered_map<RequestId, std::unique_ptr<Exchange>> live_;
   std::vector<std::unique_ptr<Exchange>> pool_;
+  std::vector<std::pair<Exchange*, CURLcode>> ended_;  // while reap() is at work
 };
 
 }  // namespace

@@ -33,10 +33,6 @@ std::optional<std::uint64_t> bytes_received(curl_socket_t socket) {
   return info.tcpi_bytes_received - (counts_fin && info.tcpi_bytes_received > 0 ? 1 : 0);
 }
 
-bool is_tls(const Exchange& exchange) {
-  return exchange.request.url.starts_with("https:");
-}
-
 // --- what leaves
 // ----------------------------------------------------------------------------------------------------
 
@@ -44,6 +40,9 @@ void note_sent(Exchange& exchange, std::string_view bytes) {
   Seen& seen = exchange.seen;
   seen.sent += bytes.size();
   std::size_t i = 0;
+  if (seen.head_end == 0) {  // nothing of the end before the whole of it, or the last three bytes
+    i = std::min(bytes.find("\r\n\r\n"), bytes.size() - std::min<std::size_t>(bytes.size(), 3));
+  }
   for (; i < bytes.size() && seen.head_end < 4; ++i) {
     const bool matches = bytes[i] == (seen.head_end % 2 == 0 ? '\r' : '\n');
     seen.head_end = matches ? seen.head_end + 1 : bytes[i] == '\r' ? 1 : 0;
@@ -89,19 +88,10 @@ namespace {
 // --- connections
 // ----------------------------------------------------------------------------------------------------
 
-bool has_literal_host(Exchange& exchange) {
-  if (exchange.judged_url != exchange.request.url) {
-    const auto origin = origin_of(exchange.request.url);
-    exchange.literal_host = origin && !is_host_name(origin->host);
-    exchange.judged_url = exchange.request.url;
-  }
-  return exchange.literal_host;
-}
-
 template <class Address>
 bool address_allowed(Exchange& exchange, Address address) {
   if (!is_private_address(address) || (exchange.request.allow_private && !is_forbidden_address(address))) return true;
-  return exchange.keep_literals && has_literal_host(exchange);
+  return exchange.keep_literals && exchange.literal_host;
 }
 
 }  // namespace
@@ -208,6 +198,7 @@ int on_ready(void* self, char* remote_address, char* local_address, int remote_p
   }
   seen.ready = true;
   seen.reused = !seen.socket_opened;
+  curl_easy_setopt(exchange.easy, CURLOPT_VERBOSE, 1L);
   leave_socket(exchange);
   // TLS records that are no part of an answer would count as one.
   if (!is_tls(exchange))

@@ -10,6 +10,10 @@
 namespace holdfast::tools {
 namespace {
 
+// Half of what makes libcurl ask for permission (Expect: 100-continue) by itself. Each line of ours costs a look for every field that it knows.
+constexpr std::size_t kLargeBody = 512 * 1024;
+constexpr auto kEncodings = "gzip, deflate";
+
 template <class T>
 void set(Exchange& exchange, CURLoption option, T value) {
   curl_easy_setopt(exchange.easy, option, value);
@@ -20,6 +24,7 @@ void set_constants(Exchange& exchange) {
   set(exchange, CURLOPT_PRIVATE, static_cast<void*>(self));
   set(exchange, CURLOPT_NOSIGNAL, 1L);
   set(exchange, CURLOPT_PROXY, "");
+  set(exchange, CURLOPT_NOPROXY, "*");
   set(exchange, CURLOPT_PROTOCOLS_STR, "http,https");
   set(exchange, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(exchange, CURLOPT_HTTP09_ALLOWED, 0L);
@@ -27,13 +32,11 @@ void set_constants(Exchange& exchange) {
   set(exchange, CURLOPT_TCP_FASTOPEN, 0L);
   set(exchange, CURLOPT_FOLLOWLOCATION, 0L);
   set(exchange, CURLOPT_PATH_AS_IS, 1L);
-  set(exchange, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+  set(exchange, CURLOPT_ACCEPT_ENCODING, kEncodings);
   set(exchange, CURLOPT_NOPROGRESS, 1L);
   // Without it, taking away a transfer waits for its name lookup to end.
   set(exchange, CURLOPT_QUICK_EXIT, 1L);
   set(exchange, CURLOPT_ERRORBUFFER, exchange.error.data());
-  set(exchange, CURLOPT_VERBOSE,
-      1L);  // the debug callback is the only place that sees what the kernel accepted
   set(exchange, CURLOPT_DEBUGFUNCTION, &on_debug);
   set(exchange, CURLOPT_DEBUGDATA, static_cast<void*>(self));
   set(exchange, CURLOPT_HEADERFUNCTION, &on_header);
@@ -108,11 +111,30 @@ std::optional<std::string> set_headers(Exchange& exchange) {
     else
       add_line(exchange, name, ": ", value);
   }
-  add_line(exchange, "Expect", ":", "");
+  // The same as libcurl would write for CURLOPT_ACCEPT_ENCODING, for less than half of the time.
+  add_line(exchange, "Accept-Encoding", ": ", kEncodings);
+  if (request.body.size() >= kLargeBody) add_line(exchange, "Expect", ":", "");
   if (!has_type) add_line(exchange, "Content-Type", ":", "");
   if (request.fresh_connection) add_line(exchange, "Connection", ": ", "close");
   link_lines(exchange);
   return std::nullopt;
+}
+
+/// Parts that libcurl copies, instead of reading the text anew and putting it together again for every call.
+void set_url(Exchange& exchange) {
+  const std::string& url = exchange.request.url;
+  if (exchange.judged_url != url) {
+    const auto origin = origin_of(url);
+    exchange.literal_host = origin && !is_host_name(origin->host);
+    exchange.url_parts.reset(curl_url());
+    // What libcurl itself reads CURLOPT_URL with.
+    constexpr unsigned kFlags = CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME | CURLU_PATH_AS_IS;
+    if (exchange.url_parts && curl_url_set(exchange.url_parts.get(), CURLUPART_URL, url.c_str(), kFlags) != CURLUE_OK)
+      exchange.url_parts.reset();
+    exchange.judged_url = url;
+    set(exchange, CURLOPT_URL, url.c_str());
+  }
+  set(exchange, CURLOPT_CURLU, exchange.url_parts.get());
 }
 
 }  // namespace
@@ -127,6 +149,10 @@ Exchange::~Exchange() {
   if (easy) curl_easy_cleanup(easy);
 }
 
+bool is_tls(const Exchange& exchange) {
+  return exchange.request.url.starts_with("https:");
+}
+
 std::optional<std::string> prepare(Exchange& exchange, Duration time_left) {
   if (!exchange.easy) return "no memory for another request; nothing was sent";
   const HttpRequest& request = exchange.request;
@@ -134,8 +160,11 @@ std::optional<std::string> prepare(Exchange& exchange, Duration time_left) {
   if (has_control_bytes(request.url) || request.url.find(' ') != std::string::npos)
     return "the URL holds a space or a control byte; nothing was sent";
   if (auto problem = set_headers(exchange)) return problem;
-  set(exchange, CURLOPT_URL, request.url.c_str());
+  set_url(exchange);
   set_method(exchange);
+  // The debug callback is the only place that sees what the kernel accepted. Until the request is about to leave only a handshake is of interest, and
+  // everything else that libcurl would remark costs time; on_ready() turns it on.
+  set(exchange, CURLOPT_VERBOSE, is_tls(exchange) ? 1L : 0L);
   set(exchange, CURLOPT_FRESH_CONNECT, request.fresh_connection ? 1L : 0L);
   set(exchange, CURLOPT_FORBID_REUSE, request.fresh_connection ? 1L : 0L);
   // Our own timer ends the exchange; libcurl's must only not come before it, and divides this time over

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,8 +89,10 @@ struct Exchange {
   int hop = 0;                             // redirects followed
   bool other_origin = false;               // no configured header may go there
   bool keep_literals = true;               // literal addresses in the URL are taken as meant
-  // Whether the host of `judged_url` is an address. Kept between uses: calls of one tool often go to the same URL.
+  // Kept between uses, since calls of one tool often go to the same URL: `judged_url` in parts (nullptr when libcurl can't read it), and whether its
+  // host is an address.
   std::string judged_url;
+  std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> url_parts{nullptr, curl_url_cleanup};
   bool literal_host = false;
   Seen seen;
   std::uint64_t earlier_sent = 0, earlier_received = 0;  // of the hops before this one
@@ -106,6 +109,7 @@ struct Exchange {
 [[nodiscard]] std::optional<std::string> prepare(Exchange& exchange, Duration time_left);
 /// Forgets everything of the last request.
 void reset(Exchange& exchange);
+[[nodiscard]] bool is_tls(const Exchange& exchange);
 /// How far the exchange has come, by the failure table's ladder.
 [[nodiscard]] Phase phase_of(const Exchange& exchange);
 /// All of the request has been accepted by the kernel.

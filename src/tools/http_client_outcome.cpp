@@ -7,10 +7,6 @@
 namespace holdfast::tools {
 namespace {
 
-bool is_tls(const Exchange& exchange) {
-  return exchange.request.url.starts_with("https:");
-}
-
 curl_off_t microseconds(const Exchange& exchange, CURLINFO which) {
   curl_off_t value = 0;
   curl_easy_getinfo(exchange.easy, which, &value);

@@ -56,16 +56,17 @@ std::string Holdfast::request(int steps) const {
 }
 
 Verdict Holdfast::judge(std::string_view answer) const {
-  const std::size_t id = answer.find("\"id\":\"run_");
+  const std::size_t id = place_of(answer, "\"id\":\"run_");
   if (!answer.starts_with("HTTP/1.1 20") || id == std::string_view::npos) return {};
-  const bool settled = answer.find("\"settled\":true") != std::string_view::npos;
-  const bool unknown = answer.find("\"status\":\"unknown\"") < answer.find("\"steps\"");
+  const std::string_view run = answer.substr(0, place_of(answer, "\"steps\""));
+  const bool settled = place_of(run, "\"settled\":true") != std::string_view::npos;
+  const bool unknown = place_of(run, "\"status\":\"unknown\"") != std::string_view::npos;
   if (!settled && !unknown) {
     return {.kind = Verdict::Kind::kAskAgain,
             .request = "GET /v1/runs/" + std::string(answer.substr(id + 6, 30)) +
                        "?wait=30s HTTP/1.1\r\nHost: bench\r\n\r\n"};
   }
-  const bool good = answer.find("\"status\":\"succeeded\"") != std::string_view::npos;
+  const bool good = place_of(run, "\"status\":\"succeeded\"") != std::string_view::npos;
   return {.kind = good ? Verdict::Kind::kSucceeded : Verdict::Kind::kFailed, .request = {}};
 }
 

@@ -73,13 +73,12 @@ class Generator {
     if (n <= 0) throw std::runtime_error("the service closed a kept connection");
     client.in.append(buffer.data(), static_cast<std::size_t>(n));
     if (const std::size_t size = message_size(client.in)) {
-      const std::string answer = client.in.substr(0, size);
+      on_answer(client, std::string_view(client.in).substr(0, size));
       client.in.erase(0, size);
-      on_answer(client, answer);
     }
   }
 
-  void on_answer(Client& client, const std::string& answer) {
+  void on_answer(Client& client, std::string_view answer) {
     const Verdict verdict = load_.judge(answer);
     if (verdict.kind == Verdict::Kind::kAskAgain) return send(client, verdict.request);
     --under_way_;

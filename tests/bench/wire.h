@@ -2,11 +2,19 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 
+#include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace holdfast::bench {
+
+/// Faster than string_view's own on JSON, which holds the first byte of a name everywhere.
+inline std::size_t place_of(std::string_view text, std::string_view what) {
+  const void* at = memmem(text.data(), text.size(), what.data(), what.size());
+  return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - text.data());
+}
 
 /// The size of the complete message at the front of `text` (a head and the body of its Content-Length); 0
 /// while it is not complete.
@@ -16,7 +24,7 @@ inline std::size_t message_size(std::string_view text) {
   std::size_t body = 0;
   for (const std::string_view name : {"\r\nContent-Length: ", "\r\ncontent-length: "}) {
     const std::size_t at = text.substr(0, head).find(name);
-    if (at != std::string_view::npos) body = std::stoul(std::string(text.substr(at + name.size(), 12)));
+    if (at != std::string_view::npos) std::from_chars(text.data() + at + name.size(), text.data() + head, body);
   }
   return text.size() >= head + 4 + body ? head + 4 + body : 0;
 }

@@ -3,12 +3,16 @@
 // again in the same record costs a number, an instant its distance from the one before. Enumerations are written as their words, but for the
 // first of each, which is nothing. Format 1, a byte in front; one that is not known throws SQLite::Exception (SQLITE_CORRUPT), as anything else
 // that can't be read.
-#include <deque>
-#include <unordered_map>
+#include <array>
+#include <vector>
 
 #include "ledger/sqlite/rows.h"
 
 namespace holdfast::ledger::sqlite {
+
+/// Texts that nearly every record holds: how many, and the one with this number, from 1.
+constexpr std::size_t kKnownTexts = 58;
+[[nodiscard]] std::string_view known_text(std::size_t number);
 
 /// Every member of the lists in rows.h to its zero: what the first image of a row is compared with.
 struct Zero {
@@ -25,12 +29,33 @@ struct Zero {
   static void clear(OrNull<std::string>& member) { member.text.clear(); }
 };
 
+/// The texts of one record by their numbers. One that looks like too many others is not found again, and is then written once more: no choice
+/// of texts makes it slow.
+class TextNumbers {
+ public:
+  /// The number of `text`; 0 when it was not there, and it now has the next one. `text` must live as long as this.
+  std::uint64_t find_or_add(std::string_view text);
+
+ private:
+  void grow();
+
+  std::vector<std::string_view> texts_;
+  std::vector<std::uint32_t> slots_;  // number of a text, or 0; a power of two, at most half of them taken
+};
+
 class RecordWriter {
  public:
   RecordWriter();
 
-  void number(std::uint64_t value);
-  void whole(std::int64_t value);
+  void number(std::uint64_t value) {
+    constexpr std::size_t kMost = 10;
+    if (bytes_.size() - size_ < kMost) bytes_.resize(2 * bytes_.size() + kMost);
+    for (; value >= 0x80; value >>= 7) bytes_[size_++] = static_cast<char>(value | 0x80);
+    bytes_[size_++] = static_cast<char>(value);
+  }
+  void whole(std::int64_t value) {
+    number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
+  }
   /// `text` must live as long as the writer.
   void text(std::string_view text);
   /// The members of `list` in `now` that differ from those in `before`.
@@ -43,7 +68,10 @@ class RecordWriter {
     whole(at.ms - instant_);
     instant_ = at.ms;
   }
-  [[nodiscard]] std::string take() { return std::move(bytes_); }
+  [[nodiscard]] std::string take() {
+    bytes_.resize(size_);
+    return std::move(bytes_);
+  }
 
  private:
   template <class T>
@@ -84,8 +112,9 @@ class RecordWriter {
     for (const std::uint32_t value : values) number(value);
   }
 
-  std::string bytes_;
-  std::unordered_map<std::string_view, std::uint64_t> texts_;
+  std::string bytes_;  // the record so far, and room
+  std::size_t size_ = 0;
+  TextNumbers texts_;
   std::int64_t instant_ = 0;
 };
 
@@ -95,9 +124,16 @@ class RecordReader {
   explicit RecordReader(std::string_view bytes);
 
   [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
-  [[nodiscard]] std::uint64_t number();
-  [[nodiscard]] std::int64_t whole();
-  [[nodiscard]] std::string_view text();
+  [[nodiscard]] std::uint64_t number() {
+    if (at_ < bytes_.size())
+      if (const auto byte = static_cast<unsigned char>(bytes_[at_]); byte < 0x80) return ++at_, byte;
+    return long_number();
+  }
+  [[nodiscard]] std::int64_t whole() {
+    const std::uint64_t value = number();
+    return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+  }
+  [[nodiscard]] std::string_view text() { return text(number()); }
   /// Reads what changes() wrote; the members that had not changed stay as they are.
   template <class Row, class List>
   void changes(Row& row, List list) {
@@ -113,6 +149,8 @@ class RecordReader {
 
  private:
   [[noreturn]] static void fail();
+  [[nodiscard]] std::uint64_t long_number();
+  [[nodiscard]] std::string_view text(std::uint64_t number);
   void get(std::string& out) { out = text(); }
   void get(OrNull<std::string>& out) { out.text = text(); }
   template <std::integral I>
@@ -126,7 +164,14 @@ class RecordReader {
   template <class E>
   requires std::is_enum_v<E>
   void get(E& out) {
-    const std::optional<E> value = read_word<E>(text());
+    // Most are among the known texts: what the number of each means is found out once.
+    static const auto known = [] {
+      std::array<std::optional<E>, kKnownTexts + 1> values;
+      for (std::size_t i = 1; i < values.size(); ++i) values[i] = read_word<E>(known_text(i));
+      return values;
+    }();
+    const std::uint64_t place = number();
+    const std::optional<E> value = place != 0 && place < known.size() ? known[place] : read_word<E>(text(place));
     if (!value) fail();
     out = *value;
   }

@@ -61,7 +61,7 @@ class SqliteLedger final : public Ledger {
   void replay();
   void fold_into_tables(std::span<const std::int64_t> carried);
   [[nodiscard]] Result<void> fold(bool carrying);
-  [[nodiscard]] std::vector<std::int64_t> to_carry() const;
+  [[nodiscard]] std::vector<std::int64_t> to_carry(std::string& record) const;
   [[nodiscard]] Error failed(const SQLite::Exception& failure);
   void break_off(const Error& error);
   void roll_back();

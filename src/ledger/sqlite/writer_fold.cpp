@@ -37,11 +37,12 @@ void SqliteLedger::replay() {
 }
 
 /// Young runs that are still open stay in the journal, in one record: most of them end soon, and their rows are then written once.
-std::vector<std::int64_t> SqliteLedger::to_carry() const {
+std::vector<std::int64_t> SqliteLedger::to_carry(std::string& record) const {
   std::vector<std::int64_t> seqs;
   for (const auto& [seq, run] : pending_.runs())
     if (run.image == Image::fresh && !run.carried && !run.run.settled()) seqs.push_back(seq);
-  if (pending_.encode(seqs).size() > kMostCarriedBytes) seqs.clear();
+  record = pending_.encode(seqs);
+  if (record.size() > kMostCarriedBytes) seqs.clear(), record.clear();
   return seqs;
 }
 
@@ -51,8 +52,8 @@ Result<void> SqliteLedger::fold(bool carrying) {
   if (pending_.empty()) return {};
   if (fold_failed_) return std::unexpected(*fold_failed_);
   try {
-    const std::vector<std::int64_t> young = carrying ? to_carry() : std::vector<std::int64_t>{};
-    const std::string record = pending_.encode(young);
+    std::string record;
+    const std::vector<std::int64_t> young = carrying ? to_carry(record) : std::vector<std::int64_t>{};
     connection_.statement(sql().begin_write).run();
     fold_into_tables(young);
     if (!record.empty()) journal_.write(connection_, record);
