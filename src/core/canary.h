@@ -15,6 +15,7 @@
   X(no_attempt_row, "a call leaves whose row nobody stores")                                                 \
   X(call_sent_twice, "a call is handed to the transport twice")                                              \
   X(skip_fsync, "commits are not synced (synchronous = OFF)")                                                \
+  X(log_not_written_again, "a start builds on what a failed sync has lost and the page cache still shows")   \
   X(half_a_commit, "attempts and events are committed after the states they belong to")                      \
   X(new_runs_committed_apart, "each new run is committed before the rest of its batch")                      \
   X(forget_doubt, "a later refusal erases the doubt that an earlier attempt left")                           \

@@ -1,6 +1,7 @@
 // The simulated disk and the real ledger on it.
 #include <catch2/catch.hpp>
 
+#include "ledger/sqlite/connection.h"
 #include "support/sim_vfs.h"
 
 namespace holdfast::sim {
@@ -142,7 +143,12 @@ TEST_CASE("a failed sync may lose what it was to save, for good") {
     lost |= gone;
     disk.kill();
     disk.boot();
-    CHECK(disk.content("a") == (gone ? "old" : "new"));  // the next process sees what there is
+    CHECK(disk.content("a") == "new");  // the next process sees the page cache
+    disk.sync(*disk.find("a"));
+    CHECK(disk.after_power_cut(seed, every(Fate::applied))->content("a") == (gone ? "old" : "new"));
+    disk.write(*disk.find("a"), "new", 0);  // written again, it can be synced
+    disk.sync(*disk.find("a"));
+    CHECK(disk.after_power_cut(seed, every(Fate::dropped))->content("a") == "new");
   }
   CHECK(lost);
 }
@@ -266,6 +272,94 @@ TEST_CASE("a failed write can be tried again, a failed sync ends this life") {
   const auto synced = put_run(*opened.ledger, 4);
   REQUIRE_FALSE(synced);
   CHECK(synced.error().code == "storage_broken");
+}
+
+TEST_CASE("what a failed sync has lost is not built upon: the next life's commits survive a power cut") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Machine machine(seed);
+    {
+      auto opened = open_or_fail(machine.vfs);
+      REQUIRE(put_run(*opened.ledger, 1));
+      machine.disk.inject({Fault::Kind::io_error, machine.disk.operations(), kForever, Operation::sync});
+      REQUIRE_FALSE(put_run(*opened.ledger, 2));
+      machine.disk.kill();
+    }
+    machine.disk.boot();
+    {
+      auto opened = open_or_fail(machine.vfs);
+      REQUIRE(has_run(opened, 2));  // as the page cache shows it
+      REQUIRE(put_run(*opened.ledger, 3));
+      machine.disk.cut_power();
+    }
+    machine.disk.boot();
+    auto opened = open_or_fail(machine.vfs);
+    REQUIRE(has_run(opened, 1));
+    REQUIRE(has_run(opened, 2));
+    REQUIRE(has_run(opened, 3));
+  }
+}
+
+TEST_CASE("a power cut while a start makes durable what it sees loses nothing that was acknowledged") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Machine machine(seed);
+    {
+      auto opened = open_or_fail(machine.vfs);
+      for (int n = 1; n <= 60; ++n) REQUIRE(put_run(*opened.ledger, n));
+      machine.disk.inject({Fault::Kind::io_error, machine.disk.operations(), kForever, Operation::sync});
+      (void)opened.reader->runs({});  // brings them into the tables, but for the sync
+      machine.disk.kill();
+    }
+    machine.disk.boot();
+    machine.disk.inject({Fault::Kind::power_cut, machine.disk.operations() + 1 + 2 * seed});
+    (void)open_ledger(machine.vfs);
+    machine.disk.cut_power();
+    machine.disk.boot();
+    auto opened = open_or_fail(machine.vfs);
+    for (int n = 1; n <= 60; ++n) REQUIRE(has_run(opened, n));
+  }
+}
+
+/// Another program has the file open, so that the log's index in shared memory outlives our process, and with it what a checkpoint
+/// says that it has moved.
+TEST_CASE("pages that an unfinished checkpoint wrote and a failed sync lost are written again, whatever the log's index says") {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    Machine machine(seed);
+    int last = 0;
+    ledger::sqlite::Tuning tuning;
+    tuning.checkpoint_frames = 1;
+    {
+      auto opened = open_ledger(machine.vfs, tuning);
+      REQUIRE(opened);
+      ledger::sqlite::Connection other(kDatabase, ledger::sqlite::Role::reader, 64, machine.vfs.name());
+      const auto put_some = [&](int count) {
+        for (int n = 0; n < count; ++n) REQUIRE(put_run(*opened->ledger, ++last));
+        REQUIRE(opened->reader->runs({}));  // brings them into the tables
+      };
+      put_some(100);
+      {
+        const ledger::sqlite::Snapshot old(other);
+        (void)other.number("SELECT count(*) FROM runs");
+        put_some(5);
+        opened->ledger->checkpoint_if_due();  // moves what the snapshot does not hold, and can't sync it yet
+      }
+      REQUIRE(put_run(*opened->ledger, ++last));
+      machine.disk.inject({Fault::Kind::io_error, machine.disk.operations() + 2, kForever, Operation::sync});
+      opened->ledger->checkpoint_if_due();
+      REQUIRE(machine.disk.counts().sync_errors == 1);
+      opened = std::unexpected(Error{});
+      machine.disk.mend();
+      opened = open_ledger(machine.vfs, tuning);
+      REQUIRE(opened);
+      put_some(5);
+      opened->ledger->checkpoint_if_due();
+      put_some(5);
+      machine.disk.cut_power();
+    }
+    machine.disk.boot();
+    auto opened = open_or_fail(machine.vfs);
+    for (int n = 1; n <= last; ++n) REQUIRE(has_run(opened, n));
+    REQUIRE(opened.ledger->load_open()->runs.size() == static_cast<std::size_t>(last));
+  }
 }
 
 TEST_CASE("the same seed gives the same bytes") {

@@ -109,6 +109,10 @@ void Simulation::draw_doom() {
 }
 
 void Simulation::draw_storage_fault() {
+  if (!healed_ && swarm_.sync_fault > 0 && past_.size() < kMostLives && fate_.chance(swarm_.sync_fault)) {
+    const std::uint64_t at = disk_.operations() + static_cast<std::uint64_t>(fate_.between(1, 4'000));
+    disk_.inject({Fault::Kind::io_error, at, kForever, Operation::sync});
+  }
   if (healed_ || !fate_.chance(swarm_.storage_fault)) return;
   const std::uint64_t at = disk_.operations() + static_cast<std::uint64_t>(fate_.between(1, 800));
   const std::uint64_t until = at + static_cast<std::uint64_t>(fate_.chance(600) ? 0 : fate_.between(1, 60));

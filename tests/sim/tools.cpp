@@ -252,6 +252,7 @@ Swarm draw_swarm(std::uint64_t seed) {
   draw_storage(seed, swarm);
   draw_crowd(seed, swarm);
   draw_keepers(seed, swarm);
+  if (Dice syncs(seed, "syncs"); syncs.chance(100)) swarm.sync_fault = static_cast<int>(syncs.between(300, 900));
   return swarm;
 }
 

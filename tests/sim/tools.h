@@ -53,6 +53,7 @@ struct Swarm {
   int sick = 0;                 // chance that a server falls sick, per thousand calls
   int crash = 0;                // chance of a doomed life, per thousand
   int storage_fault = 0;        // chance of a storage fault per life, per thousand
+  int sync_fault = 0;           // chance that syncs fail from some moment of a life on, per thousand
   int wall_step = 0;            // per restart, per thousand
   int freeze = 0;               // per turn, per thousand
   int cancel = 0, resubmit = 0, open_runs = 0, wrong_word = 0, abandon = 0, force = 0;  // per thousand

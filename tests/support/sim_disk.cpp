@@ -64,7 +64,8 @@ bool Disk::synced(const std::string& name) const {
   const auto seen = names_.find(name);
   const auto kept = durable_names_.find(name);
   if (seen == names_.end()) return kept == durable_names_.end();
-  return kept != durable_names_.end() && kept->second == seen->second && std::ranges::all_of(seen->second->pending, &Inode::Pending::truncates);
+  if (kept == durable_names_.end() || kept->second != seen->second || seen->second->durable) return false;
+  return std::ranges::all_of(seen->second->pending, &Inode::Pending::truncates);
 }
 
 std::uint64_t Disk::digest() const {
@@ -189,6 +190,7 @@ void Disk::sync(Inode& file) {
   if (file.durable)
     for (Platters found = platters(file); const Write& write : found.pending)
       apply(*file.durable, write, Fate::applied, *random_);
+  if (file.durable == *file.live) file.durable.reset();  // all that was lost has been written again
   file.pending.clear();
   file.covered.clear();
   const auto seen = names_.find(file.name);
@@ -216,7 +218,9 @@ void Disk::apply(std::string& to, const Write& write, Fate fate, Random& random)
     const std::uint64_t next = std::min(end, (at / kSector + 1) * kSector);
     const auto sector = std::string_view(write.bytes).substr(at - write.offset, next - at);
     const std::int64_t draw = random.up_to(2);
-    if (fate == Fate::garbled && draw == 0) {
+    if (to.size() >= next && std::string_view(to).substr(at, next - at) == sector) {
+      // Written as it is: a commit's first frame does that to the end of the one before, which must not suffer by it.
+    } else if (fate == Fate::garbled && draw == 0) {
       std::string noise(sector.size(), '\0');
       for (char& c : noise) c = static_cast<char>(random.up_to(255));
       put_at(to, noise, at);
@@ -279,7 +283,7 @@ void Disk::stop() {
 }
 
 /// Locks and shared memory live as long as their processes: the files get bodies that nobody has open. What a failed sync has
-/// lost is seen no more.
+/// lost is still seen, as the page cache shows it, until the power is cut.
 void Disk::boot() {
   std::map<const Inode*, std::shared_ptr<Inode>> bodies;
   const auto renew = [&](Names& names) {
@@ -288,15 +292,10 @@ void Disk::boot() {
       if (!body) {
         body = std::make_shared<Inode>();
         body->name = name;  // a rename may have been lost
-        if (file->durable) {
-          Platters there = platters(*file);
-          for (const Write& write : there.pending) apply(there.durable, write, Fate::applied, *random_);
-          body->live = std::move(there.durable);
-        } else {
-          body->live = file->live;
-          body->pending = std::move(file->pending);
-          body->covered = std::move(file->covered);
-        }
+        body->live = file->live;
+        body->pending = std::move(file->pending);
+        body->covered = std::move(file->covered);
+        body->durable = std::move(file->durable);
       }
       file = body;
     }

@@ -5,6 +5,7 @@
 #include "ledger/sqlite/file.h"
 #include "ledger/sqlite/migrate.h"
 #include "ledger/sqlite/reader.h"
+#include "ledger/sqlite/write_again.h"
 #include "ledger/sqlite/writer.h"
 
 namespace holdfast::ledger::sqlite {
@@ -82,7 +83,8 @@ Result<Opened> open_prepared(const std::string& path, Lock lock, const Options& 
     Opened opened;
     {
       Connection connection(path, Role::writer, 1024, tuning.vfs);
-      connection.leave_log();  // a last life may have ended because the log could not be synced
+      connection.leave_log();  // a last life may have ended because the log could not be synced, and this may fail
+      write_again(connection);
       connection.execute(
           "PRAGMA foreign_keys = OFF");  // a migration may rebuild a table that others refer to
       migrate(connection, migrations());
