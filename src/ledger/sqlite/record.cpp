@@ -92,7 +92,8 @@ std::uint64_t TextNumbers::find_or_add(std::string_view text) {
 }
 
 void TextNumbers::grow() {
-  slots_.assign(std::max<std::size_t>(64, 2 * slots_.size()), 0);
+  slots_.assign(std::max<std::size_t>(128, 2 * slots_.size()), 0);
+  texts_.reserve(slots_.size() / 2);
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     for (std::size_t looks = 0, at = hash(texts_[i]); looks < kMostLooks; ++looks, ++at) {
       std::uint32_t& slot = slots_[at & (slots_.size() - 1)];
@@ -103,7 +104,7 @@ void TextNumbers::grow() {
   }
 }
 
-RecordWriter::RecordWriter() : bytes_(128, '\0') {
+RecordWriter::RecordWriter() : bytes_(1024, '\0') {
   bytes_[size_++] = kFormat;
 }
 
