@@ -37,6 +37,8 @@ class Connection {
 class Snapshot {
  public:
   explicit Snapshot(Connection& connection);
+  /// From here on, and not from the first query on.
+  void begin_now();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot();

@@ -155,10 +155,13 @@ std::string Pending::encode(const Batch& batch) const {
     const bool added = std::ranges::any_of(batch.new_steps, [&](const Batch::StepOf& a) { return a.run == of.run && a.step == of.step; });
     if (!added) out.step_change(of.run->seq, of.step, step_of(of), known_step(find(of.run->seq), of.step));
   }
+  std::map<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>, const run::Attempt*> before;  // one may come again in the same batch
   for (const auto& [run, attempt] : batch.attempts) {
     require(attempt.step < run->steps.size());
-    const PendingAttempt* known = known_attempt(find(run->seq), attempt.step, attempt.n);
-    out.attempt(run->seq, attempt, run->last_event, known ? &known->attempt : nullptr);
+    const run::Attempt*& known = before[{run->seq, attempt.step, attempt.n}];
+    if (const PendingAttempt* row = known ? nullptr : known_attempt(find(run->seq), attempt.step, attempt.n)) known = &row->attempt;
+    out.attempt(run->seq, attempt, run->last_event, known);
+    known = &attempt;
   }
   for (const auto& [run, event] : batch.events) out.event(run->seq, event);
   return out.take();

@@ -59,6 +59,8 @@ class Pending {
   /// Roughly what it holds in memory.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] const Ledger::Submission* submission(std::string_view owner, std::string_view key) const;
+  /// What is here of a run; nullptr for nothing.
+  [[nodiscard]] const PendingRun* find(std::int64_t seq) const;
   /// A run whose every row is here; nullptr when it is not, or not wholly.
   [[nodiscard]] const PendingRun* whole(std::string_view run_id) const;
   [[nodiscard]] const PendingRun* whole(std::int64_t seq) const;
@@ -66,7 +68,6 @@ class Pending {
  private:
   friend PendingRun decode_children(std::string_view record);
   PendingRun& at(std::int64_t seq);
-  [[nodiscard]] const PendingRun* find(std::int64_t seq) const;
   void take(RecordReader& record);
 
   std::map<std::int64_t, PendingRun> runs_;

@@ -3,11 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/canary.h"
 #include "core/crash_point.h"
 #include "ledger/sqlite/backup.h"
+#include "ledger/sqlite/check.h"
 #include "ledger/sqlite/insert.h"
 #include "ledger/sqlite/load.h"
 #include "ledger/sqlite/packed.h"
@@ -72,7 +72,7 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
     const bool journaled = to_journal(batch, record) && !canary(Canary::half_a_commit) && !canary(Canary::new_runs_committed_apart);
     connection_.statement(sql().begin_write).run();
     if (journaled) {
-      check_new(batch, first_new);
+      check_batch(connection_, pending_, batch, first_new);
       if (!record.empty()) journal_.write(connection_, record);
     } else {
       fold_into_tables({});
@@ -84,6 +84,7 @@ Result<Committed> SqliteLedger::commit(Batch& batch) {
     journal_.committed();
     fold_failed_.reset();
     next_run_ = seq;
+    const std::lock_guard memory(memory_);
     if (!journaled) {
       pending_.clear();
       touched_.clear();
@@ -103,29 +104,6 @@ bool SqliteLedger::to_journal(const Batch& batch, std::string& record) const {
   if (batch.adopt || !batch.prune.empty() || pending_.bytes() >= 2 * tuning_.fold_bytes) return false;
   record = pending_.encode(batch);
   return record.empty() || journal_.fits(record.size());
-}
-
-/// What the tables' indexes would refuse when the journal is folded must be refused now.
-void SqliteLedger::check_new(const Batch& batch, std::int64_t first_new) {
-  const auto stored = [&](const run::Run* run) {
-    if (pending_.whole(run->id) || run_seq_of(connection_, run->id) != 0) return true;
-    return !run->submit_key.empty() && submission(run->owner, run->submit_key).has_value();
-  };
-  std::set<std::string_view> ids;
-  std::set<std::pair<std::string_view, std::string_view>> keys;
-  for (const run::Run* run : batch.new_runs) {
-    const bool again = !ids.insert(run->id).second || (!run->submit_key.empty() && !keys.emplace(run->owner, run->submit_key).second);
-    if (again || stored(run)) throw SQLite::Exception("a run's id or submit key is taken", SQLITE_CONSTRAINT);
-  }
-  const std::int64_t end = first_new + static_cast<std::int64_t>(batch.new_runs.size());
-  const auto known = [&](const run::Run* run) {
-    if (run->seq < 1 || run->seq >= end) throw SQLite::Exception("ledger and memory disagree: no such row", SQLITE_CORRUPT);
-  };
-  std::ranges::for_each(batch.runs, known);
-  for (const auto& of : batch.new_steps) known(of.run);
-  for (const auto& of : batch.steps) known(of.run);
-  for (const auto& [run, attempt] : batch.attempts) known(run);
-  for (const auto& [run, event] : batch.events) known(run);
 }
 
 /// A new run's rows hold its newest state already, so that changes of it in the same batch have nothing to
@@ -195,6 +173,13 @@ Instant SqliteLedger::newest() {
 void SqliteLedger::break_off(const Error& error) {
   broken_ = error;
   connection_.leave_log();
+  if (tell_broken_) tell_broken_(error);
+}
+
+void SqliteLedger::when_broken(std::function<void(const Error&)> tell) {
+  const std::lock_guard lock(mutex_);
+  tell_broken_ = std::move(tell);
+  if (broken_ && tell_broken_) tell_broken_(*broken_);
 }
 
 Error SqliteLedger::failed(const SQLite::Exception& failure) {
@@ -269,22 +254,10 @@ Result<std::optional<run::Run>> SqliteLedger::load(std::string_view run_id) {
   return reading_all(touched_.has(run_id), [&] { return load_run(connection_, run_id); });
 }
 
-std::optional<Ledger::Submission> SqliteLedger::submission(std::string_view owner, std::string_view key) {
-  if (const Submission* found = pending_.submission(owner, key)) return *found;
-  std::optional<Submission> found;
-  Statement& rows = connection_.statement(sql().submission).add(owner, key);
-  const Reset reset(rows);
-  if (rows.row()) {
-    found.emplace();
-    rows.take(found->run_id, found->digest);
-  }
-  return found;
-}
-
 Result<std::optional<Ledger::Submission>> SqliteLedger::find_submission(std::string_view owner,
                                                                         std::string_view key) {
   const std::lock_guard lock(mutex_);
-  return reading([&] { return submission(owner, key); });
+  return reading([&] { return sqlite::find_submission(connection_, pending_, owner, key); });
 }
 
 Result<std::optional<run::Attempt>> SqliteLedger::find_attempt(std::int64_t run_seq, std::uint32_t step,
@@ -371,7 +344,7 @@ std::uint64_t SqliteLedger::wal_bytes() const {
 }
 
 Result<void> SqliteLedger::backup(const std::string& path) {
-  (void)show_all();  // who looks into the copy with SQL sees more; what is still in the journal is copied too
+  (void)show_all([] {});  // who looks into the copy with SQL sees more; what is still in the journal is copied too
   return copy_database(path_, path);
 }
 
