@@ -276,8 +276,8 @@ void Pending::take(RecordReader& record) {
         break;
       }
       case Entry::attempt: {
-        const auto step = static_cast<std::uint32_t>(record.number());
-        const auto n = static_cast<std::uint32_t>(record.number());
+        const auto step = as_member<std::uint32_t>(static_cast<std::int64_t>(record.number()));
+        const auto n = as_member<std::uint32_t>(static_cast<std::int64_t>(record.number()));
         const std::int64_t begun_after = record.whole();
         PendingAttempt* row = known_attempt(&of, step, n);
         if (!row) {

@@ -130,6 +130,17 @@ TEST_CASE("an attempt that is twice in one batch is stored as it was last") {
   }
 }
 
+TEST_CASE("a stored number that a member has no room for is told, not cut") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  const run::Run run = put_run(*db.ledger, 1);
+  REQUIRE(db.reader->runs({}));
+  Outsider(folder.database()).execute("UPDATE runs SET retry_limit = 4294967297");
+  const auto found = db.reader->run(run.id);
+  REQUIRE_FALSE(found);
+  CHECK(found.error().code == "storage_broken");
+}
+
 /// Else an older run could be carried over a fold that brings a newer one into the tables, and a listing would show a gap.
 TEST_CASE("between what is shown and the snapshot that looks at it nothing is committed") {
   const Folder folder;
