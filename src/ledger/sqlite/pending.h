@@ -41,6 +41,9 @@ struct PendingRun {
 [[nodiscard]] std::vector<run::Event> to_events(PendingRun whole, std::int64_t after, std::uint32_t limit);
 [[nodiscard]] std::optional<run::Attempt> to_attempt(PendingRun whole, std::uint32_t step, std::uint32_t n);
 
+/// Of the map of submissions.
+[[nodiscard]] std::string key_of(std::string_view owner, std::string_view key);
+
 class Pending {
  public:
   /// What `batch` says of runs as a record, told against what is known; empty when it says nothing of them. Throws SQLite::Exception
