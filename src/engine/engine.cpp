@@ -105,9 +105,14 @@ void accept(Engine::Impl& impl, run::Run planned, Answer<Submitted>& answer) {
 Engine::Engine(const Clock& clock, Random& random, ledger::Ledger& ledger, const tools::Catalog& catalog,
                tools::Transport& transport, Observer& observer, Metrics& metrics, Options options)
     : impl_(std::make_unique<Impl>(*this, clock, random, ledger, catalog, transport, observer, metrics,
-                                   options)) {}
+                                   options)) {
+  ledger.when_broken([impl = impl_.get()](const Error& error) {
+    impl->inbox.post_evidence([error] { Impl::stop_if_broken(error); });
+  });
+}
 
 Engine::~Engine() {
+  impl_->ledger.when_broken({});
   impl_->stop = true;
   impl_->inbox.nudge();
   if (impl_->thread.joinable()) impl_->thread.join();

@@ -274,6 +274,19 @@ TEST_CASE("a failed write can be tried again, a failed sync ends this life") {
   CHECK(synced.error().code == "storage_broken");
 }
 
+TEST_CASE("a failed sync that a reader meets is told at once, and that nothing can be committed any more") {
+  Machine machine(9);
+  auto opened = open_or_fail(machine.vfs);
+  std::string told;
+  opened.ledger->when_broken([&](const Error& error) { told += error.code; });
+  REQUIRE(put_run(*opened.ledger, 1));
+  machine.disk.inject({Fault::Kind::io_error, machine.disk.operations(), kForever, Operation::sync});
+  CHECK_FALSE(opened.reader->runs({}));
+  CHECK(told == "storage_broken");
+  CHECK_FALSE(put_run(*opened.ledger, 2));
+  CHECK(told == "storage_broken");
+}
+
 TEST_CASE("what a failed sync has lost is not built upon: the next life's commits survive a power cut") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Machine machine(seed);

@@ -30,6 +30,7 @@ class ForwardingLedger : public ledger::Ledger {
   }
   void checkpoint_if_due() override { inner_.checkpoint_if_due(); }
   [[nodiscard]] std::uint64_t wal_bytes() const override { return inner_.wal_bytes(); }
+  void when_broken(std::function<void(const Error&)>) override {}  // who stands in between sees the error, and says what becomes of the process
   Result<void> backup(const std::string& path) override { return inner_.backup(path); }
 
  protected:

@@ -154,6 +154,9 @@ class Ledger {
   /// grown (its own policy); engine thread, after effects have left. Never fails a commit.
   virtual void checkpoint_if_due() = 0;
   [[nodiscard]] virtual std::uint64_t wal_bytes() const = 0;
+  /// `tell` hears of the failure after which nothing can be committed any more (`storage_broken`), whoever met it: a commit, tidying up, or a reader. On
+  /// any thread, which holds what commits wait for: it may only pass the word on. Empty: nobody is told.
+  virtual void when_broken(std::function<void(const Error&)> tell) = 0;
   /// A consistent copy of the whole ledger at `path` (error `exists` when it is taken), mode 0600, marked as one:
   /// who loads it is told so. Any thread; does not stop the writer.
   [[nodiscard]] virtual Result<void> backup(const std::string& path) = 0;

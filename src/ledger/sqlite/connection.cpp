@@ -111,6 +111,12 @@ Snapshot::Snapshot(Connection& connection) : connection_(connection) {
   connection_.statement(sql().begin_read).run();
 }
 
+void Snapshot::begin_now() {
+  Statement& query = connection_.statement(sql().folded);
+  const Reset reset(query);
+  (void)query.row();
+}
+
 Snapshot::~Snapshot() {
   try {
     connection_.statement(sql().commit).run();

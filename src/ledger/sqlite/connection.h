@@ -23,6 +23,15 @@ class Connection {
   void execute(const std::string& text);
   /// The one integer, or the one text, that a query gives.
   [[nodiscard]] std::int64_t number(const std::string& text);
+  /// The same of one of sql()'s texts, with its parameters; 0 for no row.
+  template <class... T>
+  [[nodiscard]] std::int64_t number_of(const std::string& text, const T&... parameters) {
+    Statement& query = statement(text).add(parameters...);
+    const Reset reset(query);
+    std::int64_t value = 0;
+    if (query.row()) query.take(value);
+    return value;
+  }
   [[nodiscard]] std::string text(const std::string& text);
   /// Nothing more is moved from the log into the database, not on closing either: after a failed sync nobody knows what of the log is on the disk.
   void leave_log() { sqlite3_db_config(handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
@@ -37,6 +46,8 @@ class Connection {
 class Snapshot {
  public:
   explicit Snapshot(Connection& connection);
+  /// From here on, and not from the first query on.
+  void begin_now();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot();

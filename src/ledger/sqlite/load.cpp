@@ -93,11 +93,7 @@ std::string_view event_type(std::string_view stored) {
 }
 
 std::int64_t run_seq_of(Connection& connection, std::string_view run_id) {
-  Statement& rows = connection.statement(sql().run_seq).add(run_id);
-  const Reset reset(rows);
-  std::int64_t seq = 0;
-  if (rows.row()) rows.take(seq);
-  return seq;
+  return connection.number_of(sql().run_seq, run_id);
 }
 
 void take_run(Statement& row, run::Run& out) {

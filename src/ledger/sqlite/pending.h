@@ -41,6 +41,9 @@ struct PendingRun {
 [[nodiscard]] std::vector<run::Event> to_events(PendingRun whole, std::int64_t after, std::uint32_t limit);
 [[nodiscard]] std::optional<run::Attempt> to_attempt(PendingRun whole, std::uint32_t step, std::uint32_t n);
 
+/// Of the map of submissions.
+[[nodiscard]] std::string key_of(std::string_view owner, std::string_view key);
+
 class Pending {
  public:
   /// What `batch` says of runs as a record, told against what is known; empty when it says nothing of them. Throws SQLite::Exception
@@ -59,6 +62,8 @@ class Pending {
   /// Roughly what it holds in memory.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] const Ledger::Submission* submission(std::string_view owner, std::string_view key) const;
+  /// What is here of a run; nullptr for nothing.
+  [[nodiscard]] const PendingRun* find(std::int64_t seq) const;
   /// A run whose every row is here; nullptr when it is not, or not wholly.
   [[nodiscard]] const PendingRun* whole(std::string_view run_id) const;
   [[nodiscard]] const PendingRun* whole(std::int64_t seq) const;
@@ -66,7 +71,6 @@ class Pending {
  private:
   friend PendingRun decode_children(std::string_view record);
   PendingRun& at(std::int64_t seq);
-  [[nodiscard]] const PendingRun* find(std::int64_t seq) const;
   void take(RecordReader& record);
 
   std::map<std::int64_t, PendingRun> runs_;

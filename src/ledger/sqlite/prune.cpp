@@ -10,14 +10,6 @@ namespace {
 // WAL: this bounds them for one transaction.
 constexpr std::int64_t kMostBytes = 8 * 1024 * 1024;
 
-std::int64_t bytes_of(Connection& connection, std::int64_t seq) {
-  Statement& rows = connection.statement(sql().prune_bytes).add(seq);
-  const Reset reset(rows);
-  std::int64_t bytes = 0;
-  if (rows.row()) rows.take(bytes);
-  return bytes;
-}
-
 std::vector<Ledger::Prunable::SentKey> keys_of(Connection& connection, std::int64_t seq) {
   std::vector<Ledger::Prunable::SentKey> keys;
   Statement& rows = connection.statement(sql().prune_keys).add(seq);
@@ -59,7 +51,7 @@ Ledger::PruneSlice prune_slice(Connection& connection, std::int64_t newest, Inst
     if (!ended || !finished || *finished >= ended_before) continue;
     run.keys = keys_of(connection, run.seq);
     if (!may_go(run)) continue;
-    bytes += bytes_of(connection, run.seq);
+    bytes += connection.number_of(sql().prune_bytes, run.seq);
     slice.runs.push_back(std::move(run));
     if (bytes >= kMostBytes) return slice;
   }

@@ -1,6 +1,7 @@
 #pragma once
 // A few read-only connections, handed out one call at a time.
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,8 +34,10 @@ class SqliteReader final : public Reader {
  private:
   [[nodiscard]] std::unique_ptr<Connection> acquire();
   void give_back(std::unique_ptr<Connection> connection);
+  using Then = std::function<void()>;
+  using Show = std::function<Result<void>(const Then&)>;
   template <class F>
-  auto reading(Result<void> shown, F&& read) -> Result<decltype(read(std::declval<Connection&>()))>;
+  auto reading(const Show& show, F&& read) -> Result<decltype(read(std::declval<Connection&>()))>;
 
   const std::string path_;
   const Tuning tuning_;

@@ -155,11 +155,7 @@ class RecordReader {
   void get(OrNull<std::string>& out) { out.text = text(); }
   template <std::integral I>
   void get(I& out) {
-    const std::int64_t value = whole();
-    if constexpr (std::is_same_v<I, bool>)
-      out = value != 0;
-    else
-      out = static_cast<I>(value);
+    out = as_member<I>(whole());
   }
   template <class E>
   requires std::is_enum_v<E>
@@ -187,7 +183,7 @@ class RecordReader {
     const std::uint64_t count = number();
     if (count > bytes_.size()) fail();
     out.clear();
-    for (std::uint64_t i = 0; i < count; ++i) out.push_back(static_cast<std::uint32_t>(number()));
+    for (std::uint64_t i = 0; i < count; ++i) out.push_back(as_member<std::uint32_t>(static_cast<std::int64_t>(number())));
   }
 
   std::string_view bytes_;

@@ -142,6 +142,9 @@ void add_steps(Sql& s) {
 void add_attempts(Sql& s) {
   const std::string columns = joined("step, n", kAttemptState);
   s.attempt = select(columns, "FROM attempts WHERE run_seq = ? AND step = ? AND n = ?");
+  s.extent =
+      "SELECT id, coalesce((SELECT max(step) + 1 FROM steps WHERE run_seq = runs.seq), 0),"
+      " coalesce((SELECT max(seq) FROM events WHERE run_seq = runs.seq), 0) FROM runs WHERE seq = ?";
   s.newest_event = "SELECT max(seq) FROM events WHERE run_seq = ?";
   s.in_flight =
       select(columns, "FROM attempts WHERE run_seq = ? AND delivery = 'in_flight' ORDER BY step, n");

@@ -54,6 +54,7 @@ void breaker_state(B& b, F&& f) {
 
 /// The texts of every statement, made once.
 struct Sql {
+  std::string extent;  // of a run: its id, how many steps it has, its newest event
   // Writing.
   std::string insert_run, update_run, settle_run;
   std::string insert_step, update_step;

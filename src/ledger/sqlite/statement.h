@@ -36,6 +36,18 @@ struct Blob {
   std::string_view bytes;
 };
 
+/// A stored number as a member's type. One that does not fit was not written by us: throws SQLite::Exception (SQLITE_CORRUPT).
+template <std::integral I>
+[[nodiscard]] I as_member(std::int64_t stored) {
+  if constexpr (std::is_same_v<I, bool>) {
+    return stored != 0;
+  } else {
+    if (sizeof(I) < sizeof stored && (stored < static_cast<std::int64_t>(std::numeric_limits<I>::min()) || stored > static_cast<std::int64_t>(std::numeric_limits<I>::max())))
+      throw SQLite::Exception("a number that no member has room for", SQLITE_CORRUPT);
+    return static_cast<I>(stored);
+  }
+}
+
 /// Indices as "0,3,17".
 [[nodiscard]] std::string join_indices(const std::vector<std::uint32_t>& indices);
 [[nodiscard]] std::vector<std::uint32_t> split_indices(std::string_view text);
@@ -140,11 +152,7 @@ class Statement {
   void get(std::string& out) { out = text(); }
   template <std::integral I>
   void get(I& out) {
-    const std::int64_t value = sqlite3_column_int64(statement_, column_++);
-    if constexpr (std::is_same_v<I, bool>)
-      out = value != 0;
-    else
-      out = static_cast<I>(value);
+    out = as_member<I>(sqlite3_column_int64(statement_, column_++));
   }
   template <class E>
   requires std::is_enum_v<E>

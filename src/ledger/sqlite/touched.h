@@ -31,10 +31,6 @@ class Touched {
     seqs_.clear();
     ids_.clear();
   }
-  [[nodiscard]] bool any() const {
-    const std::lock_guard lock(mutex_);
-    return !seqs_.empty();
-  }
   [[nodiscard]] bool has(std::int64_t seq) const {
     const std::lock_guard lock(mutex_);
     return seqs_.contains(seq);

@@ -38,26 +38,27 @@ class SqliteLedger final : public Ledger {
   void checkpoint_if_due() override;
   std::uint64_t wal_bytes() const override;
   Result<void> backup(const std::string& path) override;
+  void when_broken(std::function<void(const Error&)> tell) override;
 
   /// Of the newest event of a run that is not settled; Instant{} without one. Before anything is committed.
   [[nodiscard]] Instant newest();
 
-  // For readers, on any thread: brings what was committed before the call into the tables. Fails as a commit does; nothing is lost by that.
-  [[nodiscard]] Result<void> show_all();
+  // For readers, on any thread: brings what was committed before the call into the tables, and calls `then` before anything else is committed. Fails
+  // as a commit does, without calling it; nothing is lost by that.
+  [[nodiscard]] Result<void> show_all(const std::function<void()>& then);
   /// Where the tables can't be written: `read` sees what is pending in a transaction that is then taken back.
   [[nodiscard]] Result<void> look(const std::function<void(Connection&)>& read);
   /// A run that was accepted so lately that it is whole in memory: nothing has to be brought anywhere for who reads it.
   [[nodiscard]] std::optional<PendingRun> young(std::string_view run_id);
   [[nodiscard]] std::optional<PendingRun> young(std::int64_t run_seq);
-  [[nodiscard]] Result<void> show(std::int64_t run_seq);
-  [[nodiscard]] Result<void> show(std::string_view run_id);
+  /// For who looks for this run alone.
+  [[nodiscard]] Result<void> show(std::int64_t run_seq, const std::function<void()>& then);
+  [[nodiscard]] Result<void> show(std::string_view run_id, const std::function<void()>& then);
 
  private:
   [[nodiscard]] bool to_journal(const Batch& batch, std::string& record) const;
-  void check_new(const Batch& batch, std::int64_t first_new);
   void write_runs(const Batch& batch, std::int64_t first_new);
   void write_others(const Batch& batch);
-  [[nodiscard]] std::optional<Submission> submission(std::string_view owner, std::string_view key);
   void replay();
   void fold_into_tables(std::span<const std::int64_t> carried);
   [[nodiscard]] Result<void> fold(bool carrying);
@@ -82,6 +83,7 @@ class SqliteLedger final : public Ledger {
   Connection connection_;
   Journal journal_;
   Pending pending_;
+  mutable std::mutex memory_;  // held beside the other while `pending_` changes: who reads that alone waits for no fsync
   std::int64_t next_run_ = 1;
   std::uint64_t frames_ = 0;  // in the WAL after the last commit
   std::uint64_t frames_at_checkpoint_ = 0;
@@ -91,6 +93,7 @@ class SqliteLedger final : public Ledger {
   std::optional<Error> fold_failed_;  // since the last commit
   std::optional<AnswersKept> answers_;  // unknown until the first is put, and after a commit that failed
   std::optional<std::chrono::steady_clock::time_point> wal_alarmed_;  // the last line about a WAL that is too large
+  std::function<void(const Error&)> tell_broken_;
   std::optional<Error> broken_;  // set for good by what only a restart can mend
 };
 

@@ -48,8 +48,8 @@ std::vector<std::int64_t> SqliteLedger::to_carry(std::string& record) const {
 
 /// One that failed is not tried again before a commit has gone well: until then, who reads looks inside.
 Result<void> SqliteLedger::fold(bool carrying) {
-  if (broken_) return std::unexpected(*broken_);
   if (pending_.empty()) return {};
+  if (broken_) return std::unexpected(*broken_);
   if (fold_failed_) return std::unexpected(*fold_failed_);
   try {
     std::string record;
@@ -61,6 +61,7 @@ Result<void> SqliteLedger::fold(bool carrying) {
     connection_.statement(sql().commit).run();
     journal_.committed();
     crash_point(CrashPoint::folded);
+    const std::lock_guard memory(memory_);
     pending_.keep_only(record);
     touched_.keep_only(pending_);
     return {};
@@ -86,22 +87,24 @@ void SqliteLedger::fold_into_tables(std::span<const std::int64_t> carried) {
 
 std::optional<PendingRun> SqliteLedger::young(std::string_view run_id) {
   if (!touched_.has(run_id)) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard memory(memory_);
   const PendingRun* found = pending_.whole(run_id);
   return found ? std::optional(*found) : std::nullopt;
 }
 
 std::optional<PendingRun> SqliteLedger::young(std::int64_t run_seq) {
   if (!touched_.has(run_seq)) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard memory(memory_);
   const PendingRun* found = pending_.whole(run_seq);
   return found ? std::optional(*found) : std::nullopt;
 }
 
-Result<void> SqliteLedger::show_all() {
-  if (!touched_.any() || canary(Canary::reader_before_fold)) return {};
+/// A newer run could be folded behind the look at what is pending, and an older one carried: who then looked would see a gap.
+Result<void> SqliteLedger::show_all(const std::function<void()>& then) {
   const std::lock_guard lock(mutex_);
-  return fold(false);
+  const Result<void> shown = canary(Canary::reader_before_fold) ? Result<void>{} : fold(false);
+  if (shown) then();
+  return shown;
 }
 
 Result<void> SqliteLedger::look(const std::function<void(Connection&)>& read) {
@@ -129,12 +132,16 @@ Result<void> SqliteLedger::look_inside(const std::function<void(Connection&)>& r
   return done;
 }
 
-Result<void> SqliteLedger::show(std::int64_t run_seq) {
-  return touched_.has(run_seq) ? show_all() : Result<void>{};
+Result<void> SqliteLedger::show(std::int64_t run_seq, const std::function<void()>& then) {
+  if (touched_.has(run_seq)) return show_all(then);
+  then();
+  return {};
 }
 
-Result<void> SqliteLedger::show(std::string_view run_id) {
-  return touched_.has(run_id) ? show_all() : Result<void>{};
+Result<void> SqliteLedger::show(std::string_view run_id, const std::function<void()>& then) {
+  if (touched_.has(run_id)) return show_all(then);
+  then();
+  return {};
 }
 
 }  // namespace holdfast::ledger::sqlite

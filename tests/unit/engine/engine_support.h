@@ -85,7 +85,9 @@ class SwitchLedger final : public ForwardingLedger {
     if (corrupt) return std::unexpected(Error{"storage_broken", "the page is malformed", ""});
     return ForwardingLedger::find_submission(owner, key);
   }
+  void when_broken(std::function<void(const Error&)> tell) override { broken = std::move(tell); }
   bool full = false, corrupt = false;
+  std::function<void(const Error&)> broken;
 };
 
 inline constexpr const char* kConfig = R"(
