@@ -92,7 +92,7 @@ struct Options {
   std::optional<std::uint32_t> connections_per_address;
   std::uint32_t threads = 32;          // most handlers at a time
   Duration header_time{10'000}, body_time{30'000}, write_time{30'000}, idle_time{75'000};
-  /// How long the worker that has just answered the only request there is waits for the client's next one, before the
+  /// How long the worker that has just answered a request, while none waits, waits for the client's next one, before the
   /// connection goes back to the listener's thread. A client that asks again and again is spared two wake-ups each time. 0: not at all.
   std::chrono::microseconds keep_time{200};
   /// nullopt: unknown token. Empty function: no tokens are configured, everybody passes.

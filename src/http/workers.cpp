@@ -12,6 +12,7 @@ namespace {
 /// Two threads answer quick handlers faster than many; more are started only when handlers are seen to block.
 constexpr std::size_t kAtOnce = 2;
 constexpr std::chrono::milliseconds kPatience{1};
+constexpr std::size_t kMostKept = 16;  // connections
 
 /// How many bytes the socket takes now. An error is left for the poller to see as well.
 std::size_t send_now(int socket, std::string_view bytes, int flags = 0) {
@@ -72,7 +73,7 @@ void Workers::submit(std::unique_ptr<Exchange> exchange) {
     const std::scoped_lock lock(mutex_);
     jobs_.push_back({std::move(exchange), std::chrono::steady_clock::now()});
     notify = idle_ > 0;
-    if (!notify && threads_.size() < std::min<std::size_t>(kAtOnce, most_)) start_one();
+    if (!notify && threads_.size() < std::min<std::size_t>(kAtOnce + kept_, most_)) start_one();
   }
   if (notify) wanted_.notify_one();
 }
@@ -104,11 +105,21 @@ void Workers::keep_none() {
   keeps_ = false;
 }
 
-/// Nobody else's request is in hand, and whoever comes finds a thread at once.
-bool Workers::may_keep() {
+/// Nobody waits, and whoever comes finds a thread: one that is idle, or one that is started beside those that keep.
+bool Workers::begin_keeping() {
   const std::scoped_lock lock(mutex_);
-  const bool another = idle_ > 0 || threads_.size() < std::min<std::size_t>(kAtOnce, most_);
-  return keeps_ && jobs_.empty() && idle_ + 1 == threads_.size() && another;
+  const bool another = idle_ > 0 || threads_.size() < most_;
+  if (!keeps_ || !jobs_.empty() || kept_ == kMostKept || !another) return false;
+  ++kept_;
+  return true;
+}
+
+std::unique_ptr<Exchange> Workers::keep(const Exchange& exchange, std::string& received) {
+  if (!begin_keeping()) return nullptr;
+  auto next = next_request(exchange, router_, options_, received);
+  const std::scoped_lock lock(mutex_);
+  --kept_;
+  return next;
 }
 
 void Workers::carry_out(Processor& processor, std::unique_ptr<Exchange> exchange) {
@@ -117,8 +128,7 @@ void Workers::carry_out(Processor& processor, std::unique_ptr<Exchange> exchange
     if (!is_pointless(*exchange)) step = processor.run(*exchange);
     send_now(exchange->socket, step);
     std::unique_ptr<Exchange> next;
-    if (step.next == Step::Next::finish && step.all_sent() && may_keep())
-      next = next_request(*exchange, router_, options_, step.received);
+    if (step.next == Step::Next::finish && step.all_sent()) next = keep(*exchange, step.received);
     if (next == nullptr) return done_(std::move(exchange), std::move(step));
     if (!exchange->quiet) quieten_(*exchange);
     next->quiet = true;

@@ -13,8 +13,8 @@
 
 namespace holdfast::http {
 
-/// Threads that run handlers, started on demand. The one with the only request that there is keeps its connection for a moment
-/// (decision 28). The queue holds at most one exchange per connection, so it needs no bound of
+/// Threads that run handlers, started on demand. While no request waits, they keep the connections that they have answered
+/// for a moment (decision 28). The queue holds at most one exchange per connection, so it needs no bound of
 /// its own.
 class Workers {
  public:
@@ -45,7 +45,8 @@ class Workers {
   };
   void work();
   void carry_out(Processor& processor, std::unique_ptr<Exchange> exchange);
-  [[nodiscard]] bool may_keep();
+  [[nodiscard]] bool begin_keeping();
+  [[nodiscard]] std::unique_ptr<Exchange> keep(const Exchange& exchange, std::string& received);
   [[nodiscard]] bool waits_too_long() const;
   void start_one();
 
@@ -60,6 +61,7 @@ class Workers {
   std::deque<Job> jobs_;
   std::chrono::steady_clock::time_point last_taken_;
   std::size_t idle_ = 0;
+  std::size_t kept_ = 0;  // threads that wait for the next request of a connection
   bool keeps_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

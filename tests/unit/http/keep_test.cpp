@@ -1,4 +1,4 @@
-// The worker that has answered the only request waits a moment for the client's next one.
+// A worker that has answered a request waits a moment for the client's next one.
 #include <pthread.h>
 
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 namespace holdfast::http {
 namespace {
 
-constexpr std::chrono::seconds kLong{5};  // a test that has to wait for it has failed
+constexpr std::chrono::seconds kLong{20};  // longer than a client waits: a test that needs its end fails
 
 Outcome name_thread(Request&) {
   char name[16] = "";
@@ -68,18 +68,28 @@ TEST_CASE("a connection goes back when its client is silent for a moment, and is
   CHECK(client.ends());
 }
 
-TEST_CASE("no connection is kept beside another request, and none keeps another one waiting") {
-  KeepingServer test;
-  RawClient kept(test.address), other(test.address), late(test.address);
+TEST_CASE("whoever comes while connections are kept is answered at once: the last thread keeps none") {
+  KeepingServer test({.threads = 3, .keep_time = kLong});
+  RawClient first(test.address), second(test.address), third(test.address), late(test.address);
+  test.keep(first);
+  test.keep(second);
+  for (int i = 0; i < 5; ++i) {
+    for (RawClient* client : {&third, &late, &first, &second}) CHECK(test.ask(*client, kWork) == "test worker");
+  }
+}
+
+TEST_CASE("a connection goes back when another request waits for a thread") {
+  KeepingServer test({.threads = 2, .keep_time = kLong});
+  RawClient kept(test.address), hanging(test.address), waiting(test.address);
   test.keep(kept);
-  CHECK(test.ask(other, kWork) == "test worker");
-  other.send("GET /hang HTTP/1.1\r\nHost: x\r\n\r\n");
+  hanging.send("GET /hang HTTP/1.1\r\nHost: x\r\n\r\n");
   REQUIRE(eventually([&] { return test.hangs.load(); }));
-  CHECK(test.ask(kept, kWork) == "test worker");  // the last that its worker keeps it for: the other thread is not there for others now
+  waiting.send(kWork);
+  CHECK(test.ask(kept, kWork) == "test worker");  // its worker looks at the others after each answer
+  CHECK(status_of(waiting.answer()) == 200);
   CHECK(test.ask(kept, kWho) == "test listener");
-  CHECK(test.ask(late, kWork) == "test worker");
   test.go_on = true;
-  CHECK(status_of(other.answer()) == 200);
+  CHECK(status_of(hanging.answer()) == 200);
 }
 
 TEST_CASE("what is not one whole and admissible request goes back to the listener, which sees every byte of it") {
