@@ -234,7 +234,7 @@ Swarm draw_swarm(std::uint64_t seed) {
   swarm.outcome[0] = static_cast<int>(dice.between(100, 2'000));
   swarm.sick = maybe(60);
   swarm.crash = dice.chance(750) ? static_cast<int>(dice.between(200, 950)) : 0;
-  swarm.storage_fault = maybe(400);
+  swarm.storage_fault = maybe(800);
   swarm.wall_step = dice.chance(200) ? static_cast<int>(dice.between(100, 700)) : 0;
   swarm.freeze = maybe(20);
   swarm.cancel = maybe(150);
