@@ -14,10 +14,10 @@
 #include "api/metrics.h"
 #include "api/routes.h"
 #include "cli/command_line.h"
+#include "cli/idle_memory.h"
 #include "cli/log.h"
 #include "cli/reload.h"
 #include "cli/signals.h"
-#include "cli/startup_memory.h"
 #include "cli/transports.h"
 #include "core/crash_point.h"
 #include "holdfast/engine/engine.h"
@@ -196,8 +196,9 @@ int serve(const ServeOptions& options, const Io& io) {
     return fail(io.err, ready.error(), kFailed);
   }
   io.out << *ready << std::endl;
-  release_startup_memory();
-  wait_for_stop([&] { reload(process, options.config, io); });
+  IdleMemory memory;
+  memory.look();
+  wait_for_stop([&] { reload(process, options.config, io); }, [&] { memory.look(); });
   spdlog::info("stopping");
   stop(process);
   return kOk;

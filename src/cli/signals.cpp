@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <thread>
 
@@ -19,12 +20,13 @@ sigset_t our_signals() {
   return set;
 }
 
-int next_signal() {
+int next_signal(const std::function<void()>& meanwhile) {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 500'000'000};
   const sigset_t set = our_signals();
-  int signal = 0;
-  while (sigwait(&set, &signal) != 0) {
+  while (true) {
+    if (const int signal = sigtimedwait(&set, nullptr, &kPause); signal > 0) return signal;
+    if (errno == EAGAIN) meanwhile();
   }
-  return signal;
 }
 
 }  // namespace
@@ -36,11 +38,11 @@ void hold_signals() {
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the process's size limit: the write fails, as on a full disk
 }
 
-void wait_for_stop(const std::function<void()>& reload) {
-  while (next_signal() == SIGHUP) reload();
+void wait_for_stop(const std::function<void()>& reload, const std::function<void()>& meanwhile) {
+  while (next_signal(meanwhile) == SIGHUP) reload();
   std::thread([] {
     int signal = SIGHUP;
-    while (signal == SIGHUP) signal = next_signal();
+    while (signal == SIGHUP) signal = next_signal([] {});
     _exit(128 + signal);
   }).detach();
 }

@@ -1,4 +1,4 @@
-#include "cli/startup_memory.h"
+#include "cli/idle_memory.h"
 
 #include <link.h>
 #include <sys/mman.h>
@@ -24,9 +24,17 @@ int release_text(dl_phdr_info* object, std::size_t, void* page) {
 
 }  // namespace
 
-void release_startup_memory() {
-  auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  dl_iterate_phdr(&release_text, &page);
+void IdleMemory::look() {
+  constexpr std::clock_t kHardly = CLOCKS_PER_SEC / 1'000;
+  const std::clock_t before = used_;
+  used_ = std::clock();
+  const bool works = before != 0 && used_ - before > kHardly;
+  if (worked_ && !works) {
+    auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    dl_iterate_phdr(&release_text, &page);
+    used_ = std::clock();  // what this took is no work
+  }
+  worked_ = works;
 }
 
 }  // namespace holdfast::cli
