@@ -12,7 +12,7 @@ namespace {
 /// Two threads answer quick handlers faster than many; more are started only when handlers are seen to block.
 constexpr std::size_t kAtOnce = 2;
 constexpr std::chrono::milliseconds kPatience{1};
-constexpr std::size_t kMostKept = 16;  // connections
+constexpr std::size_t kMostKept = 6;  // connections
 
 /// How many bytes the socket takes now. An error is left for the poller to see as well.
 std::size_t send_now(int socket, std::string_view bytes, int flags = 0) {
@@ -109,7 +109,7 @@ void Workers::keep_none() {
 bool Workers::begin_keeping() {
   const std::scoped_lock lock(mutex_);
   const bool another = idle_ > 0 || threads_.size() < most_;
-  if (!keeps_ || !jobs_.empty() || kept_ == kMostKept || !another) return false;
+  if (!keeps_ || !jobs_.empty() || threads_.size() - idle_ > kMostKept || !another) return false;
   ++kept_;
   return true;
 }
