@@ -1,4 +1,5 @@
 // The server process: every part made, joined and taken down in the right order.
+#include <mimalloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -25,10 +26,20 @@
 #include "http/server.h"
 #include "tools/dispatcher.h"
 
+#pragma weak mi_option_set
+
 namespace holdfast::cli {
 namespace {
 
 constexpr Duration kDiscovery{3'000};
+
+/// Large results come and go. Left to itself the allocator keeps their memory for a while, and forgets it when nothing else happens: it gives it
+/// back at once. Not in builds that have another allocator (docs/decisions/0030).
+void return_large_blocks() {
+  if (mi_option_set == nullptr) return;
+  mi_option_set(mi_option_decommit_delay, 0);
+  mi_option_set(mi_option_segment_decommit_delay, 0);
+}
 
 /// Each reader at work may hold a row of the largest result: more of them than there are processors cost memory and no time.
 std::uint32_t readers() {
@@ -177,6 +188,7 @@ struct ServeOptions {
 };
 
 int serve(const ServeOptions& options, const Io& io) {
+  return_large_blocks();
   if (const auto armed = arm(options.allow_crash_points, io); !armed) return fail(io.err, armed.error(), kBadInput);
   hold_signals();
   raise_descriptor_limit();
