@@ -44,7 +44,7 @@ Poller::Poller(const Clock& clock, const Options& options, const Router& router,
       topics_(topics),
       processor_(topics, options.idle_time),
       workers_(
-          options, router, topics, [this](const Exchange& exchange) { change(epoll_, exchange.socket, 0, exchange.connection); },
+          options, router, topics, [this](const Exchange& exchange) { change(epoll_, exchange.socket, EPOLLET, exchange.connection); },
           [this](std::unique_ptr<Exchange> exchange, Step step) {
             const std::scoped_lock lock(mutex_);
             finished_.push_back({std::move(exchange), std::move(step)});

@@ -147,6 +147,7 @@ class Ledger {
   /// Settled runs that ended before `ended_before`, after run `after_seq` (0: from the oldest), and that `may_go` lets go. Looks
   /// at no more than `most` rows, and stops after runs to delete whose texts are 8 MiB together, so that a transaction that
   /// deletes them is short. The newest run is never among them: its number is where counting goes on. Engine thread only.
+  /// `may_go` is called while the ledger is locked: it must not call the ledger.
   using MayGo = std::function<bool(const Prunable&)>;
   [[nodiscard]] virtual Result<PruneSlice> prunable(Instant ended_before, std::int64_t after_seq, std::uint32_t most,
                                                     const MayGo& may_go) = 0;

@@ -69,12 +69,6 @@ std::optional<UnknownEntry> load_entry(Connection& connection, std::int64_t run_
   return entry;
 }
 
-/// For what is written to its table by every commit.
-Result<void> at_once(const std::function<void()>& then) {
-  then();
-  return {};
-}
-
 bool once_unknown(const std::optional<run::Write>& write) {
   return write && (write->open || write->unknown_since || write->resolution != run::Resolution::none);
 }
@@ -115,41 +109,67 @@ void SqliteReader::give_back(std::unique_ptr<Connection> connection) {
   free_one_.notify_one();
 }
 
-/// Runs `read` inside one read transaction, which `show` begins once what it may look for is in the tables; where it can't be brought there, on the
-/// writer's connection. A connection on which anything failed is closed, not reused.
+/// A connection on which anything failed is closed, not reused.
 template <class F>
-auto SqliteReader::reading(const Show& show, F&& read) -> Result<decltype(read(std::declval<Connection&>()))> {
-  using Value = decltype(read(std::declval<Connection&>()));
+auto SqliteReader::on_connection(F&& use) -> Result<decltype(use(std::declval<Connection&>()))> {
   std::unique_ptr<Connection> connection;
   try {
     connection = acquire();
-  } catch (const SQLite::Exception& failure) {
-    return std::unexpected(to_error(path_, failure, nullptr));
-  }
-  std::optional<Value> value;
-  try {
-    std::optional<Snapshot> snapshot;
-    const Result<void> shown = show([&] { snapshot.emplace(*connection).begin_now(); });
-    if (shown) value = read(*connection);
-    snapshot.reset();
+    auto value = use(*connection);
     give_back(std::move(connection));
-    if (!shown && !ledger_.look([&](Connection& writers) { value = read(writers); })) return std::unexpected(shown.error());
-    return std::move(*value);
+    return value;
   } catch (const SQLite::Exception& failure) {
-    Error error = to_error(path_, failure, connection->handle());
-    connection.reset();
-    give_back(nullptr);
+    Error error = to_error(path_, failure, connection ? connection->handle() : nullptr);
+    if (connection) {
+      connection.reset();
+      give_back(nullptr);
+    }
     return std::unexpected(std::move(error));
   }
 }
 
+/// Where what is pending can't be brought into the tables: on the writer's connection.
+template <class F>
+auto SqliteReader::inside(const Error& not_shown, F&& read) -> Result<decltype(read(std::declval<Connection&>()))> {
+  std::optional<decltype(read(std::declval<Connection&>()))> value;
+  if (!ledger_.look([&](Connection& writers) { value = read(writers); })) return std::unexpected(not_shown);
+  return std::move(*value);
+}
+
+/// Runs `read` inside one read transaction, once what it looks for is in the tables.
+template <class F>
+auto SqliteReader::reading(const Result<void>& shown, F&& read) -> Result<decltype(read(std::declval<Connection&>()))> {
+  if (!shown) return inside(shown.error(), read);
+  return on_connection([&](Connection& connection) {
+    const Snapshot snapshot(connection);
+    return read(connection);
+  });
+}
+
+/// The transaction begins before anything else is committed. One listing at a time waits for the writer with a connection in its hand: a slow sync
+/// leaves the others to who does not have to wait for it.
+template <class F>
+auto SqliteReader::listing(F&& read) -> Result<decltype(read(std::declval<Connection&>()))> {
+  std::unique_lock turn(listing_);
+  Result<void> shown;
+  auto value = on_connection([&](Connection& connection) {
+    std::optional<Snapshot> snapshot;
+    shown = ledger_.show_all([&] { snapshot.emplace(connection).begin_now(); });
+    turn.unlock();
+    return shown ? std::optional(read(connection)) : std::nullopt;
+  });
+  if (!value) return std::unexpected(std::move(value.error()));
+  if (!shown) return inside(shown.error(), read);
+  return std::move(**value);
+}
+
 Result<std::optional<run::Run>> SqliteReader::run(std::string_view run_id) {
   if (std::optional<PendingRun> young = ledger_.young(run_id)) return to_run(std::move(*young));
-  return reading([&](const Then& then) { return ledger_.show(run_id, then); }, [&](Connection& connection) { return load_run(connection, run_id); });
+  return reading(ledger_.show(run_id), [&](Connection& connection) { return load_run(connection, run_id); });
 }
 
 Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
-  return reading([&](const Then& then) { return ledger_.show_all(then); }, [&](Connection& connection) {
+  return listing([&](Connection& connection) {
     std::vector<run::Run> out;
     const std::int64_t before =
         filter.before_seq > 0 ? filter.before_seq : std::numeric_limits<std::int64_t>::max();
@@ -170,7 +190,7 @@ Result<std::vector<run::Run>> SqliteReader::runs(const RunFilter& filter) {
 Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, std::int64_t after_row,
                                                          std::uint32_t limit) {
   if (std::optional<PendingRun> young = ledger_.young(run_seq)) return to_attempts(std::move(*young), after_row, limit);
-  return reading([&](const Then& then) { return ledger_.show(run_seq, then); }, [&](Connection& connection) {
+  return reading(ledger_.show(run_seq), [&](Connection& connection) {
     return load_attempts(connection, run_seq, after_row, limit);
   });
 }
@@ -178,13 +198,13 @@ Result<std::vector<run::Attempt>> SqliteReader::attempts(std::int64_t run_seq, s
 Result<std::vector<run::Event>> SqliteReader::events(std::int64_t run_seq, std::int64_t after,
                                                      std::uint32_t limit) {
   if (std::optional<PendingRun> young = ledger_.young(run_seq)) return to_events(std::move(*young), after, limit);
-  return reading([&](const Then& then) { return ledger_.show(run_seq, then); }, [&](Connection& connection) {
+  return reading(ledger_.show(run_seq), [&](Connection& connection) {
     return load_events(connection, run_seq, after, limit);
   });
 }
 
 Result<std::vector<UnknownEntry>> SqliteReader::unknowns(const UnknownFilter& filter) {
-  return reading([&](const Then& then) { return ledger_.show_all(then); }, [&](Connection& connection) {
+  return listing([&](Connection& connection) {
     std::vector<UnknownEntry> out;
     Statement& rows = connection.statement(filter.open_only ? sql().open_unknowns : sql().all_unknowns);
     const bool from_start = filter.after_since_ms == 0 && filter.after_run_seq == 0;
@@ -203,7 +223,7 @@ Result<std::vector<UnknownEntry>> SqliteReader::unknowns(const UnknownFilter& fi
 }
 
 Result<std::optional<UnknownEntry>> SqliteReader::unknown(std::string_view run_id, std::uint32_t step) {
-  return reading([&](const Then& then) { return ledger_.show(run_id, then); }, [&](Connection& connection) {
+  return reading(ledger_.show(run_id), [&](Connection& connection) {
     const std::int64_t run_seq = run_seq_of(connection, run_id);
     std::optional<UnknownEntry> entry;
     if (run_seq > 0) entry = load_entry(connection, run_seq, step);
@@ -213,7 +233,7 @@ Result<std::optional<UnknownEntry>> SqliteReader::unknown(std::string_view run_i
 }
 
 Result<std::vector<AuditEntry>> SqliteReader::audit(std::int64_t before_seq, std::uint32_t limit) {
-  return reading(at_once, [&](Connection& connection) {
+  return reading({}, [&](Connection& connection) {
     std::vector<AuditEntry> out;
     const std::int64_t before = before_seq > 0 ? before_seq : std::numeric_limits<std::int64_t>::max();
     Statement& rows = connection.statement(sql().audit).add(before, limit);
@@ -227,7 +247,7 @@ Result<std::vector<AuditEntry>> SqliteReader::audit(std::int64_t before_seq, std
 }
 
 Result<std::vector<Breaker>> SqliteReader::breakers() {
-  return reading(at_once, [](Connection& connection) { return load_breakers(connection); });
+  return reading({}, [](Connection& connection) { return load_breakers(connection); });
 }
 
 }  // namespace holdfast::ledger::sqlite

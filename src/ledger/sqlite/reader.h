@@ -1,7 +1,6 @@
 #pragma once
 // A few read-only connections, handed out one call at a time.
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,14 +33,19 @@ class SqliteReader final : public Reader {
  private:
   [[nodiscard]] std::unique_ptr<Connection> acquire();
   void give_back(std::unique_ptr<Connection> connection);
-  using Then = std::function<void()>;
-  using Show = std::function<Result<void>(const Then&)>;
   template <class F>
-  auto reading(const Show& show, F&& read) -> Result<decltype(read(std::declval<Connection&>()))>;
+  auto on_connection(F&& use) -> Result<decltype(use(std::declval<Connection&>()))>;
+  template <class F>
+  auto inside(const Error& not_shown, F&& read) -> Result<decltype(read(std::declval<Connection&>()))>;
+  template <class F>
+  auto reading(const Result<void>& shown, F&& read) -> Result<decltype(read(std::declval<Connection&>()))>;
+  template <class F>
+  auto listing(F&& read) -> Result<decltype(read(std::declval<Connection&>()))>;
 
   const std::string path_;
   const Tuning tuning_;
   SqliteLedger& ledger_;
+  std::mutex listing_;  // taken before any other
   std::mutex mutex_;
   std::condition_variable free_one_;
   std::vector<std::unique_ptr<Connection>> free_;

@@ -52,8 +52,8 @@ class SqliteLedger final : public Ledger {
   [[nodiscard]] std::optional<PendingRun> young(std::string_view run_id);
   [[nodiscard]] std::optional<PendingRun> young(std::int64_t run_seq);
   /// For who looks for this run alone.
-  [[nodiscard]] Result<void> show(std::int64_t run_seq, const std::function<void()>& then);
-  [[nodiscard]] Result<void> show(std::string_view run_id, const std::function<void()>& then);
+  [[nodiscard]] Result<void> show(std::int64_t run_seq);
+  [[nodiscard]] Result<void> show(std::string_view run_id);
 
  private:
   [[nodiscard]] bool to_journal(const Batch& batch, std::string& record) const;

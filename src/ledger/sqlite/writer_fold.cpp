@@ -132,16 +132,12 @@ Result<void> SqliteLedger::look_inside(const std::function<void(Connection&)>& r
   return done;
 }
 
-Result<void> SqliteLedger::show(std::int64_t run_seq, const std::function<void()>& then) {
-  if (touched_.has(run_seq)) return show_all(then);
-  then();
-  return {};
+Result<void> SqliteLedger::show(std::int64_t run_seq) {
+  return touched_.has(run_seq) ? show_all([] {}) : Result<void>{};
 }
 
-Result<void> SqliteLedger::show(std::string_view run_id, const std::function<void()>& then) {
-  if (touched_.has(run_id)) return show_all(then);
-  then();
-  return {};
+Result<void> SqliteLedger::show(std::string_view run_id) {
+  return touched_.has(run_id) ? show_all([] {}) : Result<void>{};
 }
 
 }  // namespace holdfast::ledger::sqlite

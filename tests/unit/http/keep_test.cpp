@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <thread>
 
 #include "test_server.h"
@@ -90,6 +91,20 @@ TEST_CASE("a connection goes back when another request waits for a thread") {
   CHECK(test.ask(kept, kWho) == "test listener");
   test.go_on = true;
   CHECK(status_of(hanging.answer()) == 200);
+}
+
+TEST_CASE("a client that is gone while its worker is at work costs the listener nothing") {
+  KeepingServer test;
+  RawClient client(test.address);
+  test.keep(client);
+  client.send("GET /hang HTTP/1.1\r\nHost: x\r\n\r\n");
+  REQUIRE(eventually([&] { return test.hangs.load(); }));
+  client.reset();
+  const std::clock_t before = std::clock();
+  constexpr int kLookMs = 300;
+  ::poll(nullptr, 0, kLookMs);
+  CHECK((std::clock() - before) * 1'000 / CLOCKS_PER_SEC < kLookMs / 3);  // of processor time, all threads
+  test.go_on = true;
 }
 
 TEST_CASE("what is not one whole and admissible request goes back to the listener, which sees every byte of it") {

@@ -46,6 +46,12 @@ class RawClient {
   }
 
   void half_close() { ::shutdown(socket_, SHUT_WR); }
+  /// The connection ends with a reset, not with an end.
+  void reset() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    hang_up();
+  }
   void hang_up() {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }

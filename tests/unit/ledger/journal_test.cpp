@@ -1,4 +1,7 @@
 // A commit is one record in the journal, and nobody can tell it from rows.
+#include <future>
+#include <latch>
+
 #include "any.h"
 #include "ledger/sqlite/packed.h"
 #include "ledger/sqlite/record.h"
@@ -201,6 +204,39 @@ TEST_CASE("a packed run is pruned by the same rules") {
   commit_or_fail(*db.ledger, batch);
   CHECK_FALSE(value_of(db.reader->run(old.id)));
   CHECK(Outsider(folder.database()).text("SELECT count(*) FROM packed_runs") == "1\n");
+}
+
+TEST_CASE("listings that wait for the writer leave a connection to who does not have to wait") {
+  const Folder folder;
+  Opened db = open_or_fail(folder.database());
+  run::Run old = settled_run(1), newest = settled_run(2);
+  commit_run(db, old);
+  commit_run(db, newest);
+  REQUIRE(value_of(db.reader->runs({})).size() == 2);
+  std::promise<void> held, release;
+  const auto writer = std::async(std::launch::async, [&] {
+    return db.ledger->prunable(old.created_at + Duration{1}, 0, 10, [&](const Ledger::Prunable&) {
+      held.set_value();
+      release.get_future().wait();
+      return false;
+    });
+  });
+  held.get_future().wait();
+  constexpr int kListings = 8;  // more than there are connections
+  std::latch started(kListings);
+  std::vector<std::future<std::size_t>> listings;
+  for (int i = 0; i < kListings; ++i)
+    listings.push_back(std::async(std::launch::async, [&] {
+      started.count_down();
+      return value_of(db.reader->runs({})).size();
+    }));
+  started.wait();
+  const auto reads = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 1'000; ++i) (void)value_of(db.reader->run(old.id));
+  });
+  CHECK(reads.wait_for(std::chrono::seconds{10}) == std::future_status::ready);
+  release.set_value();
+  for (auto& listing : listings) CHECK(listing.get() == 2);
 }
 
 TEST_CASE("runs that stay don't count against the bytes of a slice") {
