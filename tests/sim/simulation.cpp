@@ -108,24 +108,28 @@ void Simulation::draw_doom() {
   });
 }
 
-void Simulation::draw_storage_fault() {
+void Simulation::draw_storage_faults() {
   if (!healed_ && swarm_.sync_fault > 0 && past_.size() < kMostLives && fate_.chance(swarm_.sync_fault)) {
     const std::uint64_t at = disk_.operations() + static_cast<std::uint64_t>(fate_.between(1, 4'000));
     disk_.inject({Fault::Kind::io_error, at, kForever, Operation::sync});
   }
   if (healed_ || !fate_.chance(swarm_.storage_fault)) return;
+  for (std::int64_t faults = fate_.between(1, 3); faults > 0; --faults) disk_.inject(draw_storage_fault());
+}
+
+Fault Simulation::draw_storage_fault() {
   const std::uint64_t at = disk_.operations() + static_cast<std::uint64_t>(fate_.between(1, 800));
   const std::uint64_t until = at + static_cast<std::uint64_t>(fate_.chance(600) ? 0 : fate_.between(1, 60));
-  switch (fate_.between(0, 4)) {
+  switch (fate_.between(0, 7)) {
     case 0:
+      return {Fault::Kind::short_read, at, until};
     case 1:
-      return disk_.inject({Fault::Kind::disk_full, at, until + 10});
+      return {Fault::Kind::io_error, at, at + 100, Operation::sync};
     case 2:
-      return disk_.inject({Fault::Kind::short_read, at, until});
     case 3:
-      return disk_.inject({Fault::Kind::io_error, at, at + 100, Operation::sync});
+      return {Fault::Kind::io_error, at, until};
     default:
-      return disk_.inject({Fault::Kind::io_error, at, until});
+      return {Fault::Kind::disk_full, at, until + 10};
   }
 }
 
@@ -138,7 +142,7 @@ void Simulation::try_boot() {
   ++world_.tally.lives;
   oracles_.new_life();
   draw_doom();
-  draw_storage_fault();
+  draw_storage_faults();
   exchange();
   if (!past_.empty() && !healed_ && fate_.chance(swarm_.wall_step)) {
     const bool back = fate_.chance(500);

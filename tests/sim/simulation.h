@@ -30,7 +30,8 @@ class Simulation {
   void process_ends();
   void turn();
   void draw_doom();
-  void draw_storage_fault();
+  void draw_storage_faults();
+  [[nodiscard]] Fault draw_storage_fault();
   void restart_tools();
   void heal();
   void posted();
