@@ -360,34 +360,38 @@ TEST_CASE("what a key has accepted is told again when its body can't be planned 
   CHECK_FALSE(answer->value().has_value());
 }
 
-TEST_CASE("a ledger that broke under a reader ends the process, although nothing is to be committed") {
+namespace {
+
+/// What a process ends with that does `what` with an engine of its own.
+int exit_code_of(void (*what)(Life&)) {
   Folder folder;
   const pid_t child = fork();
   if (child == 0) {
     HandClock clock;
     Life life(folder.path, clock);
-    if (life.ledger->broken) life.ledger->broken(Error{"storage_broken", "the sync failed", ""});
-    (void)life.engine->turn();
+    what(life);
     _exit(0);
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 70);
+  return WEXITSTATUS(status);
+}
+
+}  // namespace
+
+TEST_CASE("a ledger that broke under a reader ends the process, although nothing is to be committed") {
+  const int code = exit_code_of([](Life& life) {
+    if (life.ledger->broken) life.ledger->broken(Error{"storage_broken", "the sync failed", ""});
+    (void)life.engine->turn();
+  });
+  CHECK(code == 70);
 }
 
 TEST_CASE("a page that a read finds broken ends the process, so that it does not refuse submissions for ever") {
-  Folder folder;
-  const pid_t child = fork();
-  if (child == 0) {
-    HandClock clock;
-    Life life(folder.path, clock);
+  const int code = exit_code_of([](Life& life) {
     life.ledger->corrupt = true;
     (void)life.submit({"plain"}, "key");
-    _exit(0);
-  }
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 70);
+  });
+  CHECK(code == 70);
 }
