@@ -20,7 +20,6 @@ constexpr std::size_t kLingering = 256;  // connections that were turned away an
 constexpr Duration kTurnedAwayTime{1'000};
 constexpr Duration kDescriptorPause{100};  // after the process ran out of them
 constexpr Duration kStopTime{2'000};
-constexpr std::chrono::milliseconds kGlancesPerTurn{1};  // more go to the workers, which are on other processors
 constexpr std::int64_t kLongestWaitMs = 1'000;
 
 constexpr std::uint32_t kClientEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -100,7 +99,7 @@ void Poller::serve(int listening_socket) {
   while (!finished()) {
     const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_ms());
     now_ = clock_.now();
-    glances_end_ = std::chrono::steady_clock::now() + kGlancesPerTurn;
+    glances_end_.reset();
     for (int i = 0; i < n; ++i) {
       const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
       if (id == kListener) {

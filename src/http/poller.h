@@ -105,7 +105,7 @@ class Poller {
   void dispatch(Connection& c);
   void resume(Connection& c, bool waited_out);
   void answer(Connection& c);
-  [[nodiscard]] bool may_glance(const Exchange& exchange) const;
+  [[nodiscard]] bool may_glance(const Exchange& exchange);
   void hand_over(Connection& c);
   void on_finished(Finished finished);
   void on_step(Connection& c, Step step);
@@ -130,7 +130,7 @@ class Poller {
   int event_ = -1;
   int listener_ = -1;
   Instant now_;
-  std::chrono::steady_clock::time_point glances_end_;  // of this turn
+  std::optional<std::chrono::steady_clock::time_point> glances_end_;  // of this turn; none before its first glance
   Instant accept_again_;  // when descriptors had run out
   Instant stop_by_ = kEndOfTime;
   bool accepting_ = true;

@@ -9,6 +9,7 @@ constexpr std::uint64_t kOutBytes = std::uint64_t{64} << 20;  // of all answers 
 constexpr std::uint64_t kLargeAnswer = 64 * 1024;  // smaller ones need not give way
 constexpr std::size_t kPushPerTurn = 256 * 1024;
 constexpr std::size_t kKeptCapacity = 4 * 1024;
+constexpr std::chrono::milliseconds kGlancesPerTurn{1};  // more go to the workers, which are on other processors
 constexpr std::size_t kGlanceBody = 16 * 1024;  // a longer one takes too long to read as JSON
 constexpr Duration kLingerTime{2'000};
 constexpr Duration kShortestPark{10};  // keeps a handler that parks into the past from spinning
@@ -43,10 +44,13 @@ void Poller::answer(Connection& c) {
 
 /// Whoever is many, or sends much, is served by the workers, so that a turn stays short. What needs no token (health above all) is always
 /// answered here: a server whose handlers all hang still says that it lives.
-bool Poller::may_glance(const Exchange& exchange) const {
+bool Poller::may_glance(const Exchange& exchange) {
   if (!exchange.route->glance) return false;
   if (exchange.route->access == Access::open) return true;
-  return exchange.request.body.size() <= kGlanceBody && std::chrono::steady_clock::now() < glances_end_;
+  if (exchange.request.body.size() > kGlanceBody) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!glances_end_) glances_end_ = now + kGlancesPerTurn;  // so the first is answered here, however late the turn began
+  return now < *glances_end_;
 }
 
 void Poller::hand_over(Connection& c) {
