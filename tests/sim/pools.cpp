@@ -8,9 +8,11 @@
 #include <cstring>
 #include <new>
 
+#include "support/sanitized.h"
+
 namespace holdfast::sim {
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !HOLDFAST_SANITIZED
 namespace {
 
 constexpr std::size_t kGrain = 64, kClasses = 128;  // up to 8 KiB, so that pages are among them

@@ -74,16 +74,16 @@ class State : public std::enable_shared_from_this<State> {
     const auto found = links_.find(server);
     if (found == links_.end()) return done();
     const std::shared_ptr<HttpLink> link = found->second;
-    const std::uint64_t waiter = ~std::uint64_t{0} - 1;
+    constexpr std::uint64_t waiter = ~std::uint64_t{0} - 1;
     const Instant deadline = context_->clock.now() + at_most;
     const auto once = [called = std::make_shared<bool>(false), done = std::move(done)] {
       if (!std::exchange(*called, true)) done();
     };
-    context_->http.at(deadline, [link, once, waiter] {
+    context_->http.at(deadline, [link, once] {
       link->abandon(waiter);
       once();
     });
-    link->await(waiter, deadline, [link, once, waiter, deadline](const Evidence* failed) {
+    link->await(waiter, deadline, [link, once, deadline](const Evidence* failed) {
       if (failed != nullptr) return once();
       link->await_list(waiter, deadline, [once](const Evidence*) { once(); });
     });
