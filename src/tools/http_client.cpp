@@ -5,7 +5,6 @@
 #include <curl/curl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,12 +16,12 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
-#include <variant>
 
 #include "core/crash_point.h"
 #include "holdfast/core/thread_name.h"
 #include "tools/http_client_address.h"
 #include "tools/http_client_exchange.h"
+#include "tools/http_client_inbox.h"
 #include "tools/http_client_lookup.h"
 #include "tools/http_client_redirect.h"
 
@@ -34,83 +33,6 @@ constexpr std::size_t kPooledExchanges = 1024;
 constexpr Duration kDrainTime{100};
 constexpr std::int64_t kLongestPoll_ms = 60'000;
 
-struct Start {
-  RequestId id;
-  Instant asked_at;
-  HttpRequest request;
-  HttpCallbacks callbacks;
-};
-struct Cancel {
-  RequestId id;
-};
-struct Task {
-  Instant at;
-  std::function<void()> run;
-};
-struct Looked {
-  RequestId id;
-  bool missing;
-};
-using Order = std::variant<Start, Cancel, Task, Looked>;
-
-/// Orders from other threads. Shared with lookups, which may outlive the client.
-class Inbox {
- public:
-  Inbox() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-  ~Inbox() {
-    if (event_ >= 0) close(event_);
-  }
-  Inbox(const Inbox&) = delete;
-  Inbox& operator=(const Inbox&) = delete;
-
-  void post(Order order) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (closed_) return;
-      orders_.push_back(std::move(order));
-      if (!std::exchange(asleep_, false)) return;  // it looks before it sleeps
-    }
-    wake();
-  }
-  void close_down() {
-    {
-      const std::lock_guard lock(mutex_);
-      closed_ = true;
-    }
-    wake();
-  }
-  /// Swaps the waiting orders into `out` (empty); false once closed.
-  [[nodiscard]] bool take(std::vector<Order>& out) {
-    const std::lock_guard lock(mutex_);
-    asleep_ = false;
-    out.swap(orders_);
-    return !closed_;
-  }
-  /// The taker is about to wait for the event; false when it must look again instead.
-  [[nodiscard]] bool may_sleep() {
-    const std::lock_guard lock(mutex_);
-    asleep_ = orders_.empty() && !closed_;
-    return asleep_;
-  }
-  void woken() const {
-    std::uint64_t count = 0;
-    (void)!read(event_, &count, sizeof count);
-  }
-  [[nodiscard]] int event() const { return event_; }
-
- private:
-  void wake() const {
-    const std::uint64_t one = 1;
-    (void)!write(event_, &one, sizeof one);
-  }
-
-  const int event_;
-  std::mutex mutex_;
-  std::vector<Order> orders_;
-  bool asleep_ = false;  // a system call per order is saved while it is not
-  bool closed_ = false;
-};
-
 void start_libcurl() {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) throw std::runtime_error("libcurl cannot be initialised");
@@ -118,7 +40,7 @@ void start_libcurl() {
 
 class CurlClient final : public HttpClient, private ExchangeHost {
  public:
-  explicit CurlClient(const Clock& clock) : clock_(clock), inbox_(std::make_shared<Inbox>()) {
+  explicit CurlClient(const Clock& clock) : clock_(clock), inbox_(std::make_shared<HttpInbox>()) {
     start_libcurl();
     multi_ = curl_multi_init();
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
@@ -141,11 +63,11 @@ class CurlClient final : public HttpClient, private ExchangeHost {
 
   RequestId start(HttpRequest request, HttpCallbacks callbacks) override {
     const RequestId id = next_id_.fetch_add(1, std::memory_order_relaxed);
-    inbox_->post(Start{id, clock_.now(), std::move(request), std::move(callbacks)});
+    inbox_->post(order::Start{id, clock_.now(), std::move(request), std::move(callbacks)});
     return id;
   }
-  void cancel(RequestId id) override { inbox_->post(Cancel{id}); }
-  void at(Instant at, std::function<void()> task) override { inbox_->post(Task{at, std::move(task)}); }
+  void cancel(RequestId id) override { inbox_->post(order::Cancel{id}); }
+  void at(Instant at, std::function<void()> task) override { inbox_->post(order::Task{at, std::move(task)}); }
 
   void stop() override {
     inbox_->close_down();
@@ -176,7 +98,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     while (true) {
       orders.clear();
       if (!inbox_->take(orders)) break;
-      for (Order& order : orders) std::visit([this](auto& o) { obey(o); }, order);
+      for (Order& each : orders) std::visit([this](auto& order) { obey(order); }, each);
       fire_timers();
       if (curl_due_ && clock_.now() >= *curl_due_) {
         curl_due_.reset();
@@ -256,7 +178,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
   // --- orders
   // -----------------------------------------------------------------------------------------------------------------
 
-  void obey(Start& order) {
+  void obey(order::Start& order) {
     Exchange& exchange = *live_.emplace(order.id, fresh_exchange()).first->second;
     exchange.id = order.id;
     exchange.request = std::move(order.request);
@@ -269,7 +191,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     launch(exchange);
   }
 
-  void obey(const Cancel& order) {
+  void obey(const order::Cancel& order) {
     const auto found = live_.find(order.id);
     if (found == live_.end()) return;
     Exchange& exchange = *found->second;
@@ -279,9 +201,9 @@ class CurlClient final : public HttpClient, private ExchangeHost {
       retire(exchange, false);
   }
 
-  void obey(Task& order) { tasks_.emplace(order.at.ms, std::move(order.run)); }
+  void obey(order::Task& order) { tasks_.emplace(order.at.ms, std::move(order.run)); }
 
-  void obey(const Looked& order) {
+  void obey(const order::LookedUp& order) {
     const auto found = live_.find(order.id);
     if (found == live_.end() || !found->second->looking_up) return;
     Exchange& exchange = *found->second;
@@ -391,7 +313,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
     const auto origin = origin_of(exchange.request.url);
     if (!origin) return false;
     exchange.looking_up = ask_whether_missing(origin->host, [inbox = inbox_, id = exchange.id](bool missing) {
-      inbox->post(Looked{id, missing});
+      inbox->post(order::LookedUp{id, missing});
     });
     if (exchange.looking_up) curl_multi_remove_handle(multi_, exchange.easy);
     return exchange.looking_up;
@@ -451,7 +373,7 @@ class CurlClient final : public HttpClient, private ExchangeHost {
   }
 
   const Clock& clock_;
-  std::shared_ptr<Inbox> inbox_;
+  std::shared_ptr<HttpInbox> inbox_;
   std::atomic<RequestId> next_id_{1};
   std::mutex stop_mutex_;
   std::thread thread_;
