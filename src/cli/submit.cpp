@@ -6,6 +6,7 @@
 #include "api/base64url.h"
 #include "cli/client.h"
 #include "cli/run_view.h"
+#include "holdfast/core/ids.h"
 #include "holdfast/core/random.h"
 
 namespace holdfast::cli {
@@ -15,7 +16,8 @@ constexpr std::size_t kLongestFile = 64u << 20;
 
 struct Options {
   Common common;
-  std::string file, key, timeout;
+  std::string file, timeout;
+  std::optional<std::string> key;
   bool wait = false;
 };
 
@@ -62,13 +64,15 @@ void print(const Options& options, const json::Value& run, std::ostream& out) {
 int submit(const Options& options, const Io& io) {
   const auto timeout = read_timeout(options.timeout);
   if (!timeout) return fail(io.err, timeout.error().message);
+  if (options.key && !is_key(*options.key))
+    return fail(io.err, "--key must be 1 to 255 printable ASCII characters, not all blanks");
   const auto text = read_file(options.file);
   if (!text) return fail(io.err, text.error().message);
   if (const auto parsed = json::parse(*text, json::Limits{.depth = 512}); !parsed) {
     return fail(io.err, options.file + " is not JSON: " + parsed.error().message);
   }
   const Client client = make_client(Listener::client, options.common, io);
-  const std::string key = options.key.empty() ? random_key() : options.key;
+  const std::string key = options.key ? *options.key : random_key();
   auto reply = client.send("POST", "/v1/runs", *text, {"Idempotency-Key: " + key});
   if (!reply) {
     const int code = report(reply.error(), io.err);

@@ -173,6 +173,18 @@ TEST_CASE("submit hands on the file, the key and the token") {
   CHECK(bad.err.find("/steps") != std::string::npos);
 }
 
+TEST_CASE("a submit key that is empty or can't be one submits nothing: an unset variable must not become a run of its own") {
+  FakeServer server;
+  const std::string file = file_with(R"({"name":"x"})");
+  for (const std::string& key : {std::string{}, std::string("   "), std::string(256, 'k'), std::string("a\nX: 1")}) {
+    const Ran ran = run({"submit", file, "--key", key, "--url", server.address});
+    INFO(key);
+    CHECK(ran.code == 2);
+    CHECK(ran.err.find("--key") != std::string::npos);
+    CHECK(server.key.empty());
+  }
+}
+
 TEST_CASE("a server that is not there is 5") {
   const std::map<std::string, std::string> env{{"HOLDFAST_URL", "http://127.0.0.1:9"}};
   for (const std::vector<std::string>& arguments :
