@@ -8,8 +8,12 @@ namespace holdfast::cli {
 void add_common(CLI::App& command, Common& common) {
   const std::map<std::string, Format> formats{
       {"table", Format::table}, {"json", Format::json}, {"ids", Format::ids}};
-  command.add_option("-o,--output", common.format, "table, json or ids")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
+  // By name only: a transformer of CLI11 would take an enumerator's number too.
+  command
+      .add_option_function<std::string>(
+          "-o,--output", [&common, formats](const std::string& name) { common.format = formats.at(name); },
+          "table, json or ids")
+      ->check(CLI::IsMember({"table", "json", "ids"}).description(""))
       ->option_text("table|json|ids");
   command.add_option("--url", common.url, "address of the server, e.g. http://127.0.0.1:4653 or unix:/run/holdfast/client.sock")
       ->option_text("URL");

@@ -121,6 +121,7 @@ TEST_CASE("mistakes in the command line are 2 and say what is wrong") {
                                              {"get"},
                                              {"get", "x", "--no-such-flag"},
                                              {"list", "-o", "xml"},
+                                             {"list", "-o", "1"},
                                              {"resolve", "w", "--landed"},
                                              {"resolve", "w", "--note", "x"},
                                              {"resolve", "w", "--landed", "--abandon", "--note", "x"},
