@@ -74,9 +74,13 @@ Result<std::optional<Duration>> read_wait(const http::Request& request) {
     if (error == std::errc::result_out_of_range) return kLongestWait;
     return std::min(Duration{ms}, kLongestWait);
   }
-  const auto duration = parse_duration(*text);
-  if (!duration) return fault("bad_parameter", "wait must be a duration such as 30s, or whole milliseconds");
-  return std::min(*duration, kLongestWait);
+  // No wait and one that no duration can hold are clamped like any other.
+  const auto unit = std::min(text->find_first_not_of("0123456789"), text->size());
+  if (unit > 0 && parse_duration("1" + text->substr(unit))) {
+    if (text->find_first_not_of('0') == unit) return Duration{0};
+    return std::min(parse_duration(*text).value_or(kLongestWait), kLongestWait);
+  }
+  return fault("bad_parameter", "wait must be a duration such as 30s, or whole milliseconds");
 }
 
 Result<std::uint32_t> read_limit(const http::Request& request) {

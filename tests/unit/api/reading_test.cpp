@@ -49,7 +49,9 @@ TEST_CASE("wait is a duration or milliseconds, clamped, never an endless wait") 
     std::optional<std::int64_t> ms;  // empty: refused
   };
   for (const Row& row : {Row{"30s", 30'000}, Row{"250ms", 250}, Row{"1500", 1'500}, Row{"0", 0},
-                         Row{"10m", 60'000}, Row{"99999999999999999999", 60'000}, Row{"", {}},
+                         Row{"10m", 60'000}, Row{"99999999999999999999", 60'000}, Row{"0s", 0}, Row{"00ms", 0},
+                         Row{"99999999d", 60'000}, Row{"99999999999999999999s", 60'000}, Row{"0 s", {}},
+                         Row{"99999999w", {}}, Row{"s", {}}, Row{"", {}},
                          Row{"soon", {}}, Row{"-1", {}}, Row{"1.5s", {}}, Row{"30 s", {}}}) {
     INFO(row.text);
     const auto wait = api::read_wait(asking({{"wait", row.text}}));
