@@ -92,7 +92,7 @@ Section::Section(Problems& problems, const Node& node, std::string pointer)
 }
 
 const Node* Section::find(std::string_view name) {
-  known_.push_back(name);
+  if (std::ranges::find(known_, name) == known_.end()) known_.push_back(name);
   for (const auto& [member, value] : node_.members) {
     if (member == name) return &value;
   }

@@ -145,6 +145,15 @@ TEST_CASE("a mistake at the top names its place and what would be right") {
   for (const auto& c : cases) check(c, std::string(c.text) + "\n");
 }
 
+TEST_CASE("each known field is named once, also where it was asked for twice") {
+  const auto config = load_text(with_tool("colour: red"));
+  REQUIRE_FALSE(config.has_value());
+  const std::string& message = config.error().message;
+  INFO(message);
+  CHECK(message.find(", fallback") == message.rfind(", fallback"));
+  CHECK(message.find(", key") == message.rfind(", key"));
+}
+
 TEST_CASE("a mistake at a tool names its place and what would be right") {
   const Case cases[] = {
       {"unknown", "deadlin: 3s", "/servers/api/tools/w/deadlin", {"deadlin", "`deadline`"}},
