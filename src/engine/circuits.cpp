@@ -64,13 +64,16 @@ void Gates::release_waiters(const Breaker& b, Instant now) {
   const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(queue.size()));
   const std::int64_t apart = std::clamp<std::int64_t>(kSpreadSpan.count() / count, 1, kApartMs);
   const Instant first = b.state == BreakerState::open && b.until ? std::max(*b.until, now) : now;
+  using Entry = std::pair<const StepKey, CircuitWaiter>;
+  std::vector<const Entry*> order;
+  order.reserve(queue.size());
+  for (const Entry& entry : queue) order.push_back(&entry);
+  std::ranges::sort(order, {}, [](const Entry* e) { return std::pair(e->second.kind == Kind::plain, e->second.ticket); });
   Instant at = first;
-  for (const bool plain : {false, true})
-    for (const auto& [ticket, w] : queue) {
-      if ((w.kind == Kind::plain) != plain) continue;
-      released_.push_back({w.waiter, std::min(at, first + kSpreadSpan)});
-      at = at + Duration{1 + random_.up_to(apart - 1)};
-    }
+  for (const Entry* e : order) {
+    released_.push_back({{e->first.first, e->first.second, e->second.check}, std::min(at, first + kSpreadSpan)});
+    at = at + Duration{1 + random_.up_to(apart - 1)};
+  }
 }
 
 /// A plain write is the probe only where no read or keyed call waits for the same circuit.
@@ -173,16 +176,14 @@ Verge Gates::ask(const ToolPolicy& policy, Kind kind, Instant now, Instant call_
 
 void Gates::wait_for_circuit(const ToolPolicy& policy, const Waiter& waiter, Kind kind, bool by_server) {
   Server& s = server(policy.server);
-  if (!s.tickets.try_emplace({waiter.run_id, waiter.step}, next_ticket_).second) return;
-  s.circuit_queue.emplace(next_ticket_++, CircuitWaiter{waiter, kind, policy.tool, by_server});
+  const CircuitWaiter fresh{next_ticket_, policy.tool, kind, waiter.check, by_server};
+  if (s.circuit_queue.try_emplace({waiter.run_id, waiter.step}, fresh).second) ++next_ticket_;
 }
 
 void Gates::leave_circuit(std::string_view name, const Waiter& waiter) {
   Server& s = server(name);
-  const auto it = s.tickets.find({waiter.run_id, waiter.step});
-  if (it == s.tickets.end() || s.circuit_queue.at(it->second).waiter.check != waiter.check) return;
-  s.circuit_queue.erase(it->second);
-  s.tickets.erase(it);
+  const auto it = s.circuit_queue.find({waiter.run_id, waiter.step});
+  if (it != s.circuit_queue.end() && it->second.check == waiter.check) s.circuit_queue.erase(it);
 }
 
 Outcome Gates::outcome_of(const Permit& permit, Level level, const Judgement& j) const {

@@ -163,7 +163,10 @@ void Engine::Impl::release_effects() {
     live->is_new = false;
     live->dirty = false;
     forget_turn(*live);
-    if (live->run.settled() && live->flights == 0) let_go(*live);
+    if (live->run.settled() && live->flights == 0)
+      let_go(*live);
+    else if (may_rest(*live, now))
+      rest(*live);
     if (changed) observer.run_changed(id, rests);
   }
   dirty.clear();
@@ -221,6 +224,13 @@ void Engine::Impl::storage_failed(const Error& error) {
   walk.after = 0;
 }
 
+std::vector<std::int64_t> open_unknowns(const run::Run& run) {
+  std::vector<std::int64_t> since;
+  for (const run::Step& step : run.steps)
+    if (step.write && step.write->open && step.write->unknown_since) since.push_back(step.write->unknown_since->ms);
+  return since;
+}
+
 void Engine::Impl::count(Live& live) {
   const auto slot = [&](run::RunStatus status) -> std::uint64_t* {
     switch (status) {
@@ -248,12 +258,8 @@ void Engine::Impl::count(Live& live) {
     live.is_counted = true;
   }
   for (const std::int64_t since : live.unknown_since) unknown_since.erase(unknown_since.find(since));
-  live.unknown_since.clear();
-  for (const run::Step& step : live.run.steps) {
-    if (!step.write || !step.write->open || !step.write->unknown_since) continue;
-    live.unknown_since.push_back(step.write->unknown_since->ms);
-    unknown_since.insert(step.write->unknown_since->ms);
-  }
+  live.unknown_since = open_unknowns(live.run);
+  unknown_since.insert(live.unknown_since.begin(), live.unknown_since.end());
 }
 
 void Engine::Impl::report() {

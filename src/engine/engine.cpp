@@ -137,6 +137,9 @@ bool Engine::drained() const {
 const Latencies& Engine::latencies() const {
   return impl_->latencies;
 }
+std::size_t Engine::resting() const {
+  return impl_->resting.size();
+}
 bool Engine::ready() const {
   return impl_->storage_ok && !impl_->draining && !impl_->stop;
 }

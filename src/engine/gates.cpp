@@ -70,9 +70,8 @@ void Gates::forget(std::string_view run_id) {
   const StepKey first{std::string(run_id), 0};
   for (auto& [name, s] : servers_) {
     waiting_for_slot_ -= std::erase_if(s.slot_queue, [&](const Waiter& w) { return w.run_id == run_id; });
-    for (auto it = s.tickets.lower_bound(first); it != s.tickets.end() && it->first.first == run_id;
-         it = s.tickets.erase(it))
-      s.circuit_queue.erase(it->second);
+    for (auto it = s.circuit_queue.lower_bound(first); it != s.circuit_queue.end() && it->first.first == run_id;)
+      it = s.circuit_queue.erase(it);
   }
   for (auto it = queued_checks_.lower_bound(first); it != queued_checks_.end() && it->first == run_id;)
     it = queued_checks_.erase(it);

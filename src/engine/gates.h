@@ -124,16 +124,15 @@ class Gates {
  private:
   using StepKey = std::pair<std::string, std::uint32_t>;  // run, step
   struct CircuitWaiter {
-    Waiter waiter;
-    Kind kind;
+    std::uint64_t ticket;  // ascending in order of arrival
     std::string tool;
-    bool by_server;
+    Kind kind;
+    bool check, by_server;
   };
   struct Server {
     std::uint32_t in_flight = 0;
     std::deque<Waiter> slot_queue;
-    std::map<std::uint64_t, CircuitWaiter> circuit_queue;  // by ticket, in order of arrival
-    std::map<StepKey, std::uint64_t> tickets;
+    std::map<StepKey, CircuitWaiter> circuit_queue;
     RateGate gate;
     bool gate_changed = false;
     Instant last_leave{};  // of those who wait for the rate gate

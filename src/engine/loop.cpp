@@ -33,8 +33,22 @@ Engine::Impl::Impl(Engine& owner_, const Clock& clock_, Random& random_, ledger:
       gates(catalog_, random_) {}
 
 Live* Engine::Impl::find(std::string_view run_id) {
-  const auto it = runs.find(std::string(run_id));
-  return it == runs.end() ? nullptr : it->second.get();
+  if (const auto it = runs.find(std::string(run_id)); it != runs.end()) return it->second.get();
+  const std::optional<std::string> bytes = resting.take(run_id);
+  if (!bytes) return nullptr;
+  auto woken = std::make_unique<Live>();
+  unpack(*bytes, *woken);
+  woken->run.id = run_id;
+  Live* live = woken.get();
+  runs.emplace(live->run.id, std::move(woken));
+  mark(*live);  // so that it may rest again at the end of the turn
+  return live;
+}
+
+void Engine::Impl::rest(Live& live) {
+  const std::string id = std::exchange(live.run.id, {});  // which the bytes need not hold once more
+  resting.put(id, pack(live));
+  runs.erase(id);
 }
 
 Result<Live*> Engine::Impl::find_any(std::string_view run_id) {

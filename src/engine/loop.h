@@ -13,6 +13,7 @@
 #include "engine/gates.h"
 #include "engine/inbox.h"
 #include "engine/outgoing.h"
+#include "engine/resting.h"
 #include "holdfast/core/ids.h"
 #include "holdfast/engine/engine.h"
 #include "holdfast/engine/latencies.h"
@@ -65,6 +66,9 @@ struct Lingering {
   std::uint32_t n = 0;
 };
 
+/// Since when each of its open unknown writes is one.
+[[nodiscard]] std::vector<std::int64_t> open_unknowns(const run::Run& run);
+
 /// The step's arguments with every reference filled in. Error `bad_reference`.
 [[nodiscard]] Result<std::string> resolved_args(const run::Run& run, const run::Step& step);
 
@@ -83,7 +87,9 @@ struct Engine::Impl {
   void drain();
   void mark(Live& live);
   void schedule(Live& live);
+  /// Every way to an open run goes through here: one at rest is woken. nullptr: it is not open.
   Live* find(std::string_view run_id);
+  void rest(Live& live);
   /// A run that is not open any more, for the time of one command; nullptr when it does not exist.
   Result<Live*> find_any(std::string_view run_id);
   /// Settled, committed and with no call out: the ledger has it.
@@ -172,6 +178,7 @@ struct Engine::Impl {
   Gates gates;
   Latencies latencies;
   std::unordered_map<std::string, std::unique_ptr<Live>> runs;
+  Resting resting;  // the other open runs
   std::set<std::pair<std::int64_t, std::string>> timers;  // (instant, run id)
   std::unordered_map<tools::CallId, Flight> flights;
   std::unordered_map<tools::CallId, Probe> probes;

@@ -47,6 +47,7 @@ void Engine::Impl::serve_slot(const Waiter& waiter) {
 
 void Engine::Impl::release_gate(std::string_view server) {
   Instant at = now;
+  for (const std::string& id : resting.ids()) (void)find(id);  // one that does not wait for this gate rests again at the end of the turn
   for (auto& [id, live] : runs) {
     bool any = false;
     for (std::uint32_t i = 0; i < live->run.steps.size(); ++i) {

@@ -227,7 +227,9 @@ void Simulation::turn() {
   next_turn_.reset();
   oracles_.turn_begins(life_->clock.now());
   vfs_.set_time(life_->clock.now().ms);
+  const std::size_t resting = life_->engine->resting();
   const std::optional<Instant> next = life_->engine->turn();
+  if (life_->engine->resting() < resting) world_.tally.reached(Goal::rest_woken);
   committed_at_ = world_.now() + Duration{swarm_.commit_ms};
   if (life_->engine->storage_ok()) town_.before.clear();
   if (oracles_.is_draining() && life_->engine->drained()) {

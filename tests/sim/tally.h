@@ -75,6 +75,7 @@ namespace holdfast::sim {
   X(pruned, "old runs deleted")                                                        \
   X(kept_for_key, "an old run kept because its key is still known")                    \
   X(kept_answer, "a kept answer stands in")                                            \
+  X(rest_woken, "a run at rest, which is bytes, woken")                                \
   X(sized_deadline, "a deadline sized by what was measured")                           \
   X(backup_restored, "a copy from under way started, with open writes in it")          \
   X(unknown_at_end, "a run left unknown, with evidence")

@@ -141,6 +141,9 @@ class Engine final : public tools::CallSink {
   /// the ledger says of them is what was true before. Any thread.
   [[nodiscard]] bool storage_ok() const;
 
+  /// How many open runs are at rest, for who turns the loop.
+  [[nodiscard]] std::size_t resting() const;
+
   void finished(tools::CallId id, Evidence evidence) override;
   void late(tools::CallId id, Evidence evidence) override;
 

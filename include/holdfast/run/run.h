@@ -59,6 +59,7 @@ struct Wait {
 struct FrozenRequest {
   std::string head;
   std::string body;
+  friend bool operator==(const FrozenRequest&, const FrozenRequest&) = default;
 };
 
 /// What the submitter said of a step; never changes.
@@ -76,6 +77,7 @@ struct StepSpec {
   OnCircuitOpen on_circuit_open = OnCircuitOpen::wait;
   std::string key;     // replaces the derived key when not empty
   std::string digest;  // open runs: SHA-256 of the canonical step, to tell a repeat from another body
+  friend bool operator==(const StepSpec&, const StepSpec&) = default;
 };
 
 /// The ledger entry of a write step. Its id follows from run and step (write_id()).
@@ -91,6 +93,7 @@ struct Write {
   std::string resolution_note, resolved_by;
   std::optional<Instant> resolved_at;
   bool open = false;  // an unknown that waits for a verdict (listed by GET /v1/unknowns?state=open)
+  friend bool operator==(const Write&, const Write&) = default;
 };
 
 struct Step {
@@ -123,6 +126,7 @@ struct Step {
   std::uint32_t in_flight_n = 0;
   AttemptKind in_flight_kind = AttemptKind::call;
   std::optional<Instant> sent_at;
+  friend bool operator==(const Step&, const Step&) = default;
 };
 
 struct Run {
@@ -155,6 +159,7 @@ struct Run {
   [[nodiscard]] bool settled() const {
     return status == RunStatus::succeeded || status == RunStatus::failed || status == RunStatus::cancelled;
   }
+  friend bool operator==(const Run&, const Run&) = default;
 };
 
 /// One row of `GET /v1/runs/{id}/attempts`.
