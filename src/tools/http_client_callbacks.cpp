@@ -263,6 +263,8 @@ bool end_of_head(Exchange& exchange) {
     return refuse(seen, &Seen::bad_framing, "the answer switches protocols, which nobody asked for");
   if (seen.status < 200) return true;
   seen.head_complete = true;
+  if (const std::string encoding = seen.headers.all("content-encoding"); is_encoded(encoding))
+    seen.decoder = std::make_unique<BodyDecoder>(encoding);
   if (exchange.callbacks.stream && seen.status < 300)
     seen.streaming = exchange.callbacks.stream(seen.status, seen.headers);
   return check_length(exchange);
@@ -346,7 +348,12 @@ bool take_body(Exchange& exchange, std::string_view piece) {
 }  // namespace
 
 std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) {
-  return take_body(*static_cast<Exchange*>(self), {data, size * count}) ? size * count : 0;
+  Exchange& exchange = *static_cast<Exchange*>(self);
+  const std::string_view bytes(data, size * count);
+  BodyDecoder* const decoder = exchange.seen.decoder.get();
+  const bool goes_on = decoder ? decoder->decode(bytes, [&](std::string_view piece) { return take_body(exchange, piece); })
+                               : take_body(exchange, bytes);
+  return goes_on ? bytes.size() : 0;
 }
 
 void leave_socket(Exchange& exchange) {

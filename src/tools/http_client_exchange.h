@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "holdfast/tools/http_client.h"
+#include "tools/http_client_encoding.h"
 
 namespace holdfast::tools {
 
@@ -35,6 +36,7 @@ struct Seen {
   bool head_complete = false;  // of the final answer
   int status = 0;
   HttpHeaders headers;
+  std::unique_ptr<BodyDecoder> decoder;  // of an encoded body
   std::string body;
   std::uint64_t body_bytes = 0;  // decompressed
   bool too_large = false;

@@ -94,7 +94,8 @@ Failure failure_of(const Exchange& exchange, CURLcode code, Phase phase) {
   if (seen.stopped) return Failure::none;
   if (seen.sent == 0 && !seen.head_complete) return never_sent_failure(exchange, code, phase);
   if (!seen.head_complete) return no_head_failure(exchange, code);
-  return code == CURLE_OK ? Failure::none : body_failure(exchange, code);
+  if (code != CURLE_OK) return body_failure(exchange, code);
+  return seen.decoder && !seen.decoder->whole() ? Failure::body_unreadable : Failure::none;
 }
 
 std::string counted(std::uint64_t n) {
