@@ -255,8 +255,9 @@ def waiting(binary, scale, _):
         grown = w.memory_mib() - memory
         cpu, seconds = w.cpu_seconds(), max(2.0, 10 * scale)
         time.sleep(seconds)
-        say(f"{count} runs waiting behind an open circuit", f"{1024 * grown / count:.2f} KiB each ({len(body)} bytes submitted), {w.threads()} threads ({threads} before), "
-            f"{100 * (w.cpu_seconds() - cpu) / seconds:.2f} % of a processor over {seconds:.0f} s")
+        each = 1024 * 1024 * grown / count
+        say(f"{count} runs waiting behind an open circuit", f"{each:.0f} bytes each with everything ({len(body)} bytes submitted), {w.threads()} threads ({threads} before), "
+            f"{100 * (w.cpu_seconds() - cpu) / seconds:.2f} % of a processor over {seconds:.0f} s", "1,024 bytes each beyond its data, and no thread", each <= 1024 + len(body) and w.threads() <= 32)  # workers come and go
         assert w.open_runs() >= count
 
 

@@ -249,6 +249,7 @@ void HttpCall::absorb_refusal(Evidence& evidence) {
     evidence.detail = "the server no longer knows the session (" + evidence.detail + ")";
     return;
   }
+  if (is_legacy() && doubts_session(evidence, !used_.session.empty())) link_->drop_session(used_);
   if (evidence.failure != Failure::none) return;
   const bool era_code = evidence.rpc_code && *evidence.rpc_code <= -32020 && *evidence.rpc_code >= -32022;
   if (era_code) return link_->renegotiate();

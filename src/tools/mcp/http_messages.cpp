@@ -207,6 +207,13 @@ bool says_session_dead(const Evidence& evidence, bool session_in_use) {
   return evidence.http_status == 404 && evidence.rpc_code != -32601 && evidence.rpc_code != -32602;
 }
 
+bool doubts_session(const Evidence& evidence, bool session_in_use) {
+  const bool answered = evidence.answer == Answer::result || evidence.answer == Answer::tool_error;
+  if (!session_in_use || evidence.failure != Failure::none || answered) return false;
+  return evidence.http_status == 410 || contains_ignoring_case(evidence.text, "session") ||
+         contains_ignoring_case(evidence.text, "not initialized");
+}
+
 bool is_session_id(std::string_view text) {
   return !text.empty() && text.size() <= kMaxSessionBytes &&
          std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });

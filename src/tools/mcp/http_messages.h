@@ -42,6 +42,8 @@ struct Protocol {
 
 /// True for a complete refusal that says that the session is no more.
 [[nodiscard]] bool says_session_dead(const Evidence& evidence, bool session_in_use);
+/// True for any other error that speaks of the session, or 410: it proves nothing about the call, but the next one had better not use this session.
+[[nodiscard]] bool doubts_session(const Evidence& evidence, bool session_in_use);
 
 /// 1 to 1,024 visible ASCII characters.
 [[nodiscard]] bool is_session_id(std::string_view text);
