@@ -105,6 +105,8 @@ struct Engine::Impl {
               run::FrozenRequest request, const CallDeadline& deadline, Permit permit);
   void closed_circuit(Live& live, std::uint32_t step, const ToolPolicy& policy, Kind kind, Verge verge);
   const ToolPolicy& policy_of(const run::Step& step) const;
+
+  // --- absorb.cpp ---
   void call_finished(tools::CallId id, Evidence evidence);
   void call_late(tools::CallId id, Evidence evidence);
   void end_flight(Live& live, std::uint32_t step, const Evidence& evidence, Flight& flight);
