@@ -378,7 +378,10 @@ TEST_CASE("what is a dead session, and what is only a refusal") {
       {400, R"({"error":"go away"})", Failure::none, true},
       {400, error(-32602, "bad arguments"), Failure::none, false},
       {403, "", Failure::none, false},
-      {503, "session gone", Failure::none, false},
+      {503, "session gone", Failure::none, true},  // proves nothing about its call, which is not repaired
+      {500, R"({"error":"Server not initialized"})", Failure::none, true},
+      {410, "", Failure::none, true},
+      {503, "busy", Failure::none, false},
   };
   for (const Row& row : rows) {
     INFO(row.status << " " << row.body);
