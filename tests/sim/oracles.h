@@ -128,6 +128,7 @@ class Oracles {
   void check_end(const std::string& id, const Stored& stored);
   Op* op_of(const run::Step& step) { return truth_.find(Truth::name_in(step.spec.args)); }
 
+  const ledger::Batch* deciding_ = nullptr;  // while its transitions are judged
   World& world_;
   Truth& truth_;
   const Town& town_;

@@ -34,14 +34,17 @@ void Oracles::answered(const Op& op, std::string_view args, const std::string& r
   if (op.tool->cached) handed_.emplace_back(about(*op.tool, args), result);
 }
 
-/// The tool gave this very answer to equal arguments, and not too long ago.
+/// The tool gave this very answer to equal arguments, and not too long ago when the step was settled: what a disk refuses is committed later.
 void Oracles::check_kept(const run::Step& step, const run::Run& run) const {
   const Tool* tool = town_.find(step.spec.server, step.spec.tool);
   const ToolPolicy* rules = town_.rules(step.spec.server, step.spec.tool);
   const auto known = answers_.find(about(*tool, step.spec.args));
+  Instant settled = now_;
+  for (const auto& [whose, event] : deciding_->events)
+    if (whose == &run && event.step == step.spec.id && event.type == "step.settled") settled = event.at;
   bool given = false;
   if (known != answers_.end() && rules != nullptr)
-    for (const Kept& kept : known->second) given |= kept.result == step.result && now_ - kept.at <= rules->fallback->max_age;
+    for (const Kept& kept : known->second) given |= kept.result == step.result && settled - kept.at <= rules->fallback->max_age;
   HOLDFAST_REQUIRE(given, "kept_answer_was_given", step.result + "\n" + portrait(run));
   world_.tally.reached(Goal::kept_answer);
 }

@@ -7,6 +7,7 @@
 namespace holdfast::sim {
 
 void Oracles::deciding(const ledger::Batch& batch) {
+  deciding_ = &batch;
   for (const run::Run* run : batch.new_runs) {
     check_transition(nullptr, *run);
     for (const run::Step& step : run->steps) {
