@@ -105,19 +105,23 @@ servers:
 struct Life {
   explicit Life(const std::filesystem::path& folder, HandClock& clock_, std::size_t inbox = 100,
                 const std::string& yaml = kConfig)
-      : clock(clock_) {
+      : place(folder), clock(clock_) {
     auto db = ledger::open_sqlite({(folder / "holdfast.db").string(), 1, true});
     if (!db) FAIL(db.error().message);
     opened = std::move(*db);
     ledger.emplace(*opened.ledger);
-    std::ofstream(folder / "c.yaml") << yaml;
-    auto config = tools::load_config((folder / "c.yaml").string(),
-                                     [](const std::string&) -> const char* { return nullptr; });
-    if (!config) FAIL(config.error().message);
-    catalog.emplace(std::move(*config));
+    catalog.emplace(config_of(yaml));
     engine.emplace(clock, *random, *ledger, *catalog, transport, observer, metrics,
                    engine::Options{inbox, Duration{1'000}});
     REQUIRE(engine->load());
+  }
+
+  tools::Config config_of(const std::string& yaml) const {
+    std::ofstream(place / "c.yaml") << yaml;
+    auto config = tools::load_config((place / "c.yaml").string(),
+                                     [](const std::string&) -> const char* { return nullptr; });
+    if (!config) FAIL(config.error().message);
+    return std::move(*config);
   }
 
   run::Run plan(const std::string& body) const {
@@ -162,6 +166,7 @@ struct Life {
     return std::move(**found);
   }
 
+  std::filesystem::path place;
   HandClock& clock;
   std::unique_ptr<Random> random = seeded_random(3);
   ledger::Opened opened;

@@ -31,8 +31,13 @@ TEST_CASE("a read that rested in a long backoff leaves as it was frozen, and its
   CHECK(w.life->engine->resting() == 0);  // its call is out
   w.answer_last(World::status(503, "20"));
   CHECK(w.life->engine->resting() == 1);
+  std::string moved = kGates;
+  moved.replace(moved.rfind("/read}"), 5, "/else");
+  REQUIRE(w.life->catalog->replace(w.life->config_of(moved)));
   w.pass(Duration{60'000});
   REQUIRE(w.sent() == 2);
+  CHECK(first.request.head == "POST /read");
+  CHECK(w.last().request.head == first.request.head);
   CHECK(w.last().request.body == first.request.body);
   CHECK(w.life->metrics.retries == std::vector<std::string>{"http_5xx"});
 }
@@ -55,6 +60,7 @@ TEST_CASE("a run at rest is cancelled like any other") {
   CHECK(w.life->stored(id).status == run::RunStatus::cancelled);
   CHECK(w.life->engine->resting() == 0);
   CHECK(w.life->observer.left.size() == 1);
+  CHECK_FALSE(w.life->engine->turn());  // its timer is gone too
 }
 
 TEST_CASE("a run at rest ends at its deadline") {
