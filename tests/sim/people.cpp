@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "holdfast/core/ids.h"
 #include "holdfast/core/intent_key.h"
 #include "holdfast/core/json.h"
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tools/mcp/http_messages.h"
-
 namespace holdfast::tools::mcp {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/crash_point.h"
-#include "tools/mcp/http_messages.h"
 #include "tools/mcp/stdio_server.h"
 
 namespace holdfast::tools::mcp {

@@ -24,6 +24,7 @@ void Oracles::deciding(const ledger::Batch& batch) {
   for (const run::Run* run : batch.runs) look(run);
   for (const auto& [run, step] : batch.steps) look(run);
   for (const auto& [run, step] : batch.new_steps) look(run);
+  deciding_ = nullptr;
   for (const auto& [run, attempt] : batch.attempts) check_attempt(*run, attempt);
   if (!batch.prune.empty()) check_prune(batch);
   std::map<const run::Run*, std::int64_t> newest;
